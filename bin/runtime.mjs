@@ -1,0 +1,140 @@
+// Starts a script of this package under the Bun program that npm installed, and hands signals and the exit code on. Bun's program lies in the
+// optional platform package of `bun`, which is there when install scripts are off (npm 12, --ignore-scripts); its install script moves it to
+// `bun/bin/bun.exe`, which is a placeholder until then. https://bun.com/docs/installation
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { constants } from "node:os";
+import { dirname, join, sep } from "node:path";
+import { isatty } from "node:tty";
+import { fileURLToPath } from "node:url";
+
+export const packageFolder = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const MAX_HTTP_REQUESTS = 65_535;
+const SMALLEST_PROGRAM_BYTES = 1_000_000;
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/**
+ * Runs `script` (an absolute path) with `args` and ends this process as the script ends. A checkout installs what is missing first;
+ * an installed package says what is missing and exits with 1. `development` asks for the dev dependencies too.
+ */
+export function start(script, args, { development = false } = {}) {
+  const manifest = readManifest(packageFolder);
+  if (Number.parseInt(process.versions.node, 10) < 20) fail(`Node 20 or newer is needed to start; this is ${process.version}.`);
+
+  let missing = missingParts(manifest, development);
+  if (missing.length > 0 && isCheckout(packageFolder)) {
+    install(missing, development);
+    missing = missingParts(manifest, development);
+  }
+  if (missing.length > 0) fail(`${missing.join(", ")}: not installed. Install ${manifest.name} again with its optional dependencies (no --omit=optional).`);
+  if (!existsSync(script)) fail(`${script} is missing. Install ${manifest.name} again.`);
+  run(bunProgram(packageFolder), [...isolation(packageFolder), script, ...args]);
+}
+
+/** Without these Bun runs code of the folder it is started in (preloads of its bunfig.toml, a path alias `*` of its tsconfig.json) and takes its .env files. */
+export function isolation(folder) {
+  return ["--no-env-file", `--config=${join(folder, "bunfig.toml")}`, `--tsconfig-override=${join(folder, "tsconfig.json")}`, "--no-install"];
+}
+
+/** `fetch` runs at most 256 requests at once unless this variable, 1 to 65535, is there before the process starts. */
+export function environment(given) {
+  const asked = given["BUN_CONFIG_MAX_HTTP_REQUESTS"];
+  const valid = asked !== undefined && /^[1-9]\d{0,4}$/.test(asked) && Number(asked) <= MAX_HTTP_REQUESTS;
+  if (asked !== undefined && !valid) say(`BUN_CONFIG_MAX_HTTP_REQUESTS has to be 1 to ${MAX_HTTP_REQUESTS}; ${JSON.stringify(asked)} is replaced by ${MAX_HTTP_REQUESTS}.`);
+  return valid ? given : { ...given, BUN_CONFIG_MAX_HTTP_REQUESTS: String(MAX_HTTP_REQUESTS) };
+}
+
+/** The path of the real program of the `bun` that this package sees, or undefined. */
+export function bunProgram(folder) {
+  const bun = packageOf("bun", folder);
+  if (bun === undefined) return undefined;
+  const { version } = readManifest(bun);
+  const name = process.platform === "win32" ? "bun.exe" : "bun";
+  // another version's platform package may lie further up, where a neighbour of ours put it
+  const platform = platformPackages()
+    .map((id) => packageOf(id, folder, version) ?? packageOf(id, bun, version))
+    .filter((found) => found !== undefined);
+  return [...platform.map((found) => join(found, "bin", name)), join(bun, "bin", "bun.exe")].find(isProgram);
+}
+
+function platformPackages() {
+  const system = process.platform === "win32" ? "windows" : process.platform;
+  const base = `@oven/bun-${system === "android" ? "linux" : system}-${process.arch === "arm64" ? "aarch64" : process.arch}`;
+  if (system === "android") return [`${base}-android`];
+  const names = system === "linux" && isMusl() ? [`${base}-musl`, base] : [base];
+  return names.flatMap((id) => [id, `${id}-baseline`]);
+}
+
+function isMusl() {
+  if (!process.report) return existsSync("/etc/alpine-release");
+  process.report.excludeNetwork = true;
+  return !process.report.getReport().header.glibcVersionRuntime;
+}
+
+function isProgram(path) {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && found.isFile() && found.size >= SMALLEST_PROGRAM_BYTES;
+}
+
+/** The folder of an installed package, looked for as Node does: in node_modules of `from` and of every folder above. A link is followed (pnpm). */
+function packageOf(name, from, version) {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const found = join(folder, "node_modules", name);
+    if (existsSync(join(found, "package.json")) && (version === undefined || readManifest(found).version === version)) return realpathSync(found);
+    if (dirname(folder) === folder) return undefined;
+  }
+}
+
+function missingParts(manifest, development) {
+  const asked = Object.entries({ ...manifest.dependencies, ...(development ? manifest.devDependencies : {}) });
+  const missing = asked.filter(([name]) => packageOf(name, packageFolder) === undefined).map(([name, version]) => `${name} ${version}`);
+  if (missing.length === 0 && bunProgram(packageFolder) === undefined) missing.push(`the program of bun ${manifest.dependencies.bun} for ${process.platform} ${process.arch}`);
+  return missing;
+}
+
+function isCheckout(folder) {
+  return existsSync(join(folder, "package-lock.json")) && !folder.split(sep).includes("node_modules");
+}
+
+/** `npm ci` starts from nothing; a folder that is there is only completed, because processes may be running from it. */
+function install(missing, development) {
+  const flags = ["--no-audit", "--no-fund", "--loglevel=error", "--include=optional", ...(development ? ["--include=dev"] : [])];
+  const complete = ["install", "--no-save", ...flags];
+  const attempts = existsSync(join(packageFolder, "node_modules")) ? [complete] : [["ci", ...flags], complete];
+  const what = missing.length > 3 ? `${missing.length} packages` : missing.join(", ");
+  for (const args of attempts) {
+    say(`not installed yet: ${what}; running npm ${args.join(" ")}`);
+    const done = spawnSync("npm", args, { cwd: packageFolder, stdio: ["ignore", 2, 2], shell: process.platform === "win32" });
+    if (done.error) fail(`npm could not be started: ${done.error.message}`);
+    if (done.signal) process.exit(128 + constants.signals[done.signal]);
+    if (done.status === 0) return;
+  }
+}
+
+function run(program, args) {
+  const child = spawn(program, args, { stdio: "inherit", env: environment(process.env) });
+  // a terminal gives Ctrl-C to the whole foreground group: forwarded, it would arrive twice and look like impatience
+  for (const signal of FORWARDED) process.on(signal, () => signal === "SIGINT" && isatty(0) ? undefined : child.kill(signal));
+  child.on("error", (error) => fail(`${program} could not be started: ${error.message}`));
+  child.on("exit", (code, signal) => {
+    if (signal === null) process.exit(code);
+    for (const forwarded of FORWARDED) process.removeAllListeners(forwarded);
+    process.kill(process.pid, signal);
+    // a signal that ends no Node process, such as one that is ignored here
+    setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
+  });
+}
+
+function readManifest(folder) {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+}
+
+function say(message) {
+  process.stderr.write(`dragoman: ${message}\n`);
+}
+
+function fail(message) {
+  say(message);
+  process.exit(1);
+}

@@ -1,0 +1,92 @@
+// The text of an access token: dgm_pt_<id>_<secret> (project) or dgm_ut_<id>_<secret> (personal). The secret is 256 random bits in 43 base62
+// characters, followed by the CRC-32 of everything before it in 6, so that a mistyped token is refused without a look-up and a secret scanner
+// can tell a token from chance. The secret alone is high-entropy, so one SHA-256 is enough to store it. https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
+import { timingSafeEqual } from "node:crypto";
+import type { AccessToken } from "../core/identity.ts";
+
+export type TokenKind = AccessToken["kind"];
+
+export interface NewTokenText {
+  readonly id: string;
+  /** Shown once and kept nowhere. */
+  readonly text: string;
+  /** Of the whole text; 32 bytes. */
+  readonly sha256: Uint8Array;
+}
+
+export interface ParsedToken {
+  readonly kind: TokenKind;
+  readonly id: string;
+  readonly sha256: Uint8Array;
+}
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const PREFIX: Readonly<Record<TokenKind, string>> = { project: "dgm_pt_", personal: "dgm_ut_" };
+const ID_START = 7;
+const ID_LENGTH = 12;
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const CHECKSUM_START = ID_START + ID_LENGTH + 1 + SECRET_LENGTH;
+const TOKEN_TEXT_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
+
+const SHAPE = new RegExp(`^dgm_[pu]t_[0-9A-Za-z]{${ID_LENGTH}}_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
+
+/** A token with a new id. */
+export function newAccessToken(kind: TokenKind): NewTokenText {
+  return newTokenText(kind, newId());
+}
+
+/** A new secret for the token that has this id. */
+export function newTokenText(kind: TokenKind, id: string): NewTokenText {
+  const secret = crypto.getRandomValues(new Uint8Array(32));
+  const body = `${PREFIX[kind]}${id}_${base62(BigInt(`0x${secret.toHex()}`), SECRET_LENGTH)}`;
+  const text = body + checksum(body);
+  return { id, text, sha256: sha256(text) };
+}
+
+/** Null: not a token text, or one with a typing error. Needs no look-up. */
+export function parseTokenText(text: string): ParsedToken | null {
+  if (text.length !== TOKEN_TEXT_LENGTH || !SHAPE.test(text)) return null;
+  if (checksum(text.slice(0, CHECKSUM_START)) !== text.slice(CHECKSUM_START)) return null;
+  return { kind: text.startsWith(PREFIX.project) ? "project" : "personal", id: text.slice(ID_START, ID_START + ID_LENGTH), sha256: sha256(text) };
+}
+
+/** In constant time. */
+export function isSameSecret(stored: Uint8Array, given: Uint8Array): boolean {
+  return stored.byteLength === given.byteLength && timingSafeEqual(stored, given);
+}
+
+function sha256(text: string): Uint8Array {
+  return Bun.SHA256.hash(text, new Uint8Array(32)) as Uint8Array;
+}
+
+function checksum(body: string): string {
+  let rest = Bun.hash.crc32(body);
+  let digits = "";
+  for (let place = 0; place < CHECKSUM_LENGTH; place++) {
+    digits = ALPHABET[rest % 62]! + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let digits = "";
+  for (let place = 0; place < length; place++) {
+    digits = ALPHABET[Number(rest % 62n)]! + digits;
+    rest /= 62n;
+  }
+  return digits;
+}
+
+/** 12 characters, each as likely as the other: bytes that would favour the alphabet's start are drawn again. */
+function newId(): string {
+  let id = "";
+  while (id.length < ID_LENGTH) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(16))) {
+      if (byte < 248 && id.length < ID_LENGTH) id += ALPHABET[byte % 62]!;
+    }
+  }
+  return id;
+}

@@ -1,0 +1,57 @@
+// Who calls: the Authorization header to a stored access token (decisions 2.7, RFC 6750). On the way of every call; asks no database.
+import { GatewayError } from "../core/errors.ts";
+import type { AccessToken, TokenSecret } from "../core/identity.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import { isSameSecret, parseTokenText } from "./access-token.ts";
+
+const SCHEME = /^bearer +/i;
+
+/**
+ * Throws GatewayError `missing_token`, `invalid_token`, `expired_token` or `revoked_token`; no message repeats what was sent. Expiry and
+ * revocation are told only to who has the secret. A personal token whose user has no membership left is `revoked_token`.
+ */
+export function authenticate(authorization: string | null, snapshot: Pick<Snapshot, "tokens" | "memberships">, nowMs: number): AccessToken {
+  const parsed = parseTokenText(bearerText(authorization));
+  if (parsed === null) throw new GatewayError("invalid_token", "The access token is malformed: it is cut short, mistyped, or no token of this gateway. They begin with dgm_pt_ or dgm_ut_.");
+  const token = snapshot.tokens.get(parsed.id);
+  const secret = token && matchingSecret(token.secrets, parsed.sha256);
+  if (token === undefined || secret === undefined) throw new GatewayError("invalid_token", "The access token is unknown here. It was made for another gateway, or deleted, or replaced by a rotation.");
+  demandLive(token, secret, snapshot, nowMs);
+  return token;
+}
+
+/** What stands after `Bearer`; empty when it is no token anyway. */
+function bearerText(authorization: string | null): string {
+  const header = authorization?.trim() ?? "";
+  if (header === "") throw new GatewayError("missing_token", "No access token was sent. Send the header `Authorization: Bearer <token>`.");
+  // Two headers arrive joined by a comma. Which of them counts is nobody's to guess: a proxy in front may have looked at the other one.
+  if (header.includes(",")) throw new GatewayError("invalid_token", "The Authorization header was sent twice, or holds a comma. Send one header `Authorization: Bearer <token>`.");
+  const text = header.replace(SCHEME, "");
+  if (text.toLowerCase() === "bearer") throw new GatewayError("missing_token", "The Authorization header holds no token after `Bearer`.");
+  if (text.length === header.length) throw new GatewayError("invalid_token", "The Authorization header has another form than `Bearer <token>`.");
+  return text;
+}
+
+function matchingSecret(secrets: readonly TokenSecret[], sha256: Uint8Array): TokenSecret | undefined {
+  for (const secret of secrets) if (isSameSecret(secret.sha256, sha256)) return secret;
+  return undefined;
+}
+
+function demandLive(token: AccessToken, secret: TokenSecret, snapshot: Pick<Snapshot, "memberships">, nowMs: number): void {
+  // Whatever the time says: the clock of who revoked it may run ahead of this one.
+  if (token.revokedAtMs !== null) throw new GatewayError("revoked_token", `The access token ${token.id} was revoked at ${isoTime(token.revokedAtMs)}.`);
+  if (nowMs >= token.expiresAtMs) throw new GatewayError("expired_token", `The access token ${token.id} expired at ${isoTime(token.expiresAtMs)}.`);
+  if (secret.retiresAtMs !== null && nowMs >= secret.retiresAtMs)
+    throw new GatewayError("expired_token", `The access token ${token.id} was rotated, and this secret of it ended at ${isoTime(secret.retiresAtMs)}. Use the new one.`);
+  if (token.userId !== null && !hasMembership(token, token.userId, snapshot))
+    throw new GatewayError("revoked_token", `The access token ${token.id} ended with its user's last role in the tenant.`);
+}
+
+function hasMembership(token: AccessToken, userId: string, snapshot: Pick<Snapshot, "memberships">): boolean {
+  return snapshot.memberships.get(userId)?.some((membership) => membership.tenantId === token.tenantId) ?? false;
+}
+
+function isoTime(atMs: number): string {
+  const time = new Date(atMs);
+  return Number.isNaN(time.getTime()) ? `${atMs} ms` : time.toISOString();
+}

@@ -1,0 +1,82 @@
+// What a token may do with one request: its tenant, its project, its role there, its special permissions (decisions 2.1 to 2.4).
+import { GatewayError } from "../core/errors.ts";
+import { roleAtLeast, type AccessToken, type Membership, type Permission, type Principal, type Role } from "../core/identity.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+
+/** What the request names and asks for; body and headers are already one (the body wins). Null: not named. */
+export interface RequestedScope {
+  readonly tenantId: string | null;
+  readonly projectId: string | null;
+  /** Each special permission with the first field that needs it. */
+  readonly needs: ReadonlyMap<Permission, string>;
+}
+
+type Scopes = Pick<Snapshot, "projects" | "memberships">;
+
+const LISTED_PROJECTS = 50;
+
+/**
+ * Throws GatewayError `scope_mismatch`, `project_required` (its message lists the visible projects), `insufficient_role` or
+ * `permission_required` (`param` is the field). A project that does not exist and one of another tenant get the same answer.
+ */
+export function authorize(token: AccessToken, scope: RequestedScope, snapshot: Scopes): Principal {
+  if (scope.tenantId !== null && scope.tenantId !== token.tenantId) throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", { param: "tenant_id" });
+  const { projectId, role } = token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
+  if (!roleAtLeast(role, "developer")) throw new GatewayError("insufficient_role", `The role here is ${role}, and inference needs developer or higher.`);
+  const permissions: ReadonlySet<Permission> = new Set(token.permissions);
+  for (const [permission, field] of scope.needs) {
+    if (!permissions.has(permission))
+      throw new GatewayError("permission_required", `The field ${field} needs the permission ${permission}, which this access token does not have.`, { param: field });
+  }
+  return { tokenId: token.id, tokenKind: token.kind, tenantId: token.tenantId, projectId, userId: token.userId, role, permissions };
+}
+
+interface ProjectRole {
+  readonly projectId: string;
+  readonly role: Role;
+}
+
+function ownProject(token: AccessToken, scope: RequestedScope, { projects }: Scopes): ProjectRole {
+  const { projectId } = token;
+  if (projectId === null || projects.get(projectId)?.tenantId !== token.tenantId || (scope.projectId !== null && scope.projectId !== projectId)) throw projectMismatch();
+  const cap = token.role ?? "developer";
+  return { projectId, role: roleAtLeast(cap, "maintainer") ? "maintainer" : cap };
+}
+
+function usersProject(token: AccessToken, scope: RequestedScope, { projects, memberships }: Scopes): ProjectRole {
+  const own = ((token.userId !== null && memberships.get(token.userId)) || []).filter((membership) => membership.tenantId === token.tenantId);
+  const projectId = scope.projectId ?? onlyProject(token, own, projects);
+  const role = projects.get(projectId)?.tenantId === token.tenantId ? highestRole(own, projectId) : null;
+  if (role === null) throw projectMismatch();
+  return { projectId, role };
+}
+
+const projectMismatch = (): GatewayError =>
+  new GatewayError("scope_mismatch", "The access token does not reach the project that the request is for. `project_id` may be left out where the token reaches exactly one.", { param: "project_id" });
+
+function onlyProject(token: AccessToken, own: readonly Membership[], projects: Scopes["projects"]): string {
+  const visible = visibleProjects(token, own, projects);
+  if (visible.length === 1) return visible[0]!;
+  if (visible.length === 0) throw new GatewayError("project_required", "The access token's user has no role in any project.", { param: "project_id" });
+  const listed = visible.toSorted().slice(0, LISTED_PROJECTS).join(", ");
+  const more = visible.length > LISTED_PROJECTS ? ` and ${visible.length - LISTED_PROJECTS} more` : "";
+  throw new GatewayError("project_required", `The access token reaches ${visible.length} projects. Send \`project_id\`, one of: ${listed}${more}.`, { param: "project_id" });
+}
+
+function visibleProjects(token: AccessToken, own: readonly Membership[], projects: Scopes["projects"]): readonly string[] {
+  const ofTenant = (id: string): boolean => projects.get(id)?.tenantId === token.tenantId;
+  if (own.some((membership) => membership.projectId === null)) return [...projects.keys()].filter(ofTenant);
+  const named = new Set<string>();
+  for (const { projectId } of own) if (projectId !== null && ofTenant(projectId)) named.add(projectId);
+  return [...named];
+}
+
+/** The highest of the role in the tenant and the one in the project; null: neither. */
+function highestRole(own: readonly Membership[], projectId: string): Role | null {
+  let highest: Role | null = null;
+  for (const membership of own) {
+    if (membership.projectId !== null && membership.projectId !== projectId) continue;
+    if (highest === null || roleAtLeast(membership.role, highest)) highest = membership.role;
+  }
+  return highest;
+}

@@ -1,0 +1,222 @@
+// The life of access tokens: made, listed, rotated, revoked, and the first one of all (decisions 2.4 to 2.8). Used by the command line and the admin
+// API. What is wrong with a request is an Error whose message names what there is; no message repeats a token.
+import { PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
+import type { Identities, Store, StoredToken } from "../store/store.ts";
+import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
+
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS: Readonly<Record<TokenKind, number>> = { personal: 90, project: 365 };
+const LONGEST_DAYS = 36_500;
+const DEFAULT_OVERLAP_MS = DAY_MS;
+const SHORTEST_OVERLAP_MS = 30 * 60_000;
+const LISTED = 20;
+
+export interface TokenRequest {
+  /** 1 to 100 characters, for people. */
+  readonly name: string;
+  /** False if left out: a project token. */
+  readonly personal?: boolean;
+  /** Of a project token; may be left out when there is exactly one project. */
+  readonly projectId?: string | null;
+  /** Of a personal token; may be left out when there is exactly one user. */
+  readonly userId?: string | null;
+  /** Role cap of a project token, `developer` if left out, at most `maintainer`. */
+  readonly role?: string | null;
+  readonly permissions?: readonly string[];
+  /** Above 0; 90 (personal) or 365 (project) if left out, or the tenant's cap where that is less. */
+  readonly expiresInDays?: number | null;
+}
+
+export interface IssuedToken {
+  readonly id: string;
+  /** To be shown once: it is kept nowhere. */
+  readonly text: string;
+  readonly record: AccessToken;
+}
+
+export interface RotationOptions {
+  /** How long the old secret goes on; 24 h if left out, at least 30 min. It never outlives the end that it had. */
+  readonly overlapMs?: number | null;
+  /** As long as the token was made for, if left out, and within the tenant's cap. */
+  readonly expiresInDays?: number | null;
+}
+
+export interface TokenSummary extends Omit<AccessToken, "secrets"> {
+  readonly state: "live" | "expired" | "revoked";
+}
+
+/** Throws Error for an unknown project, user, role or permission, and StoreError. */
+export async function createToken(store: Store, request: TokenRequest, nowMs: number): Promise<IssuedToken> {
+  const identities = await store.readIdentities();
+  const kind: TokenKind = request.personal === true ? "personal" : "project";
+  const owner = kind === "personal" ? personalOwner(request, identities) : projectOwner(request, identities);
+  const lifetimeMs = lifetime(request.expiresInDays ?? null, DEFAULT_DAYS[kind] * DAY_MS, capMs(identities, owner.tenantId, kind));
+  const { id, text, sha256 } = newAccessToken(kind);
+  const record: StoredToken = {
+    id,
+    kind,
+    name: checkedName(request.name),
+    ...owner,
+    permissions: checkedPermissions(request.permissions ?? []),
+    secrets: [{ sha256, retiresAtMs: null }],
+    createdAtMs: nowMs,
+    lifetimeMs,
+    expiresAtMs: nowMs + lifetimeMs,
+    revokedAtMs: null,
+  };
+  await store.insertToken(record);
+  return { id, text, record };
+}
+
+/** Gives the token another secret and a new life. Throws Error for an unknown or revoked token and for an overlap that is too short, and StoreError. */
+export async function rotateToken(store: Store, tokenId: string, options: RotationOptions, nowMs: number): Promise<IssuedToken> {
+  const overlapMs = options.overlapMs ?? DEFAULT_OVERLAP_MS;
+  if (!(overlapMs >= SHORTEST_OVERLAP_MS) || !Number.isFinite(overlapMs))
+    throw new Error("The overlap of a rotation is at least 30 minutes, so that every client can change over. To end a token at once, revoke it.");
+  const identities = await store.readIdentities();
+  const { id, kind, tenantId } = knownToken(tokenId, identities);
+  const cap = capMs(identities, tenantId, kind);
+  const { text, sha256 } = newTokenText(kind, id);
+  const record = await store.changeToken(id, (token) => {
+    if (token.revokedAtMs !== null) throw new Error(`The access token ${id} is revoked, which is for good. Make a new one with \`dragoman token create\`.`);
+    const lifetimeMs = lifetime(options.expiresInDays ?? null, token.lifetimeMs, cap);
+    const secrets = [...retired(token, nowMs, nowMs + overlapMs), { sha256, retiresAtMs: null }];
+    return { ...token, secrets, lifetimeMs, expiresAtMs: nowMs + lifetimeMs };
+  });
+  if (record === null) throw unknownToken(tokenId, identities);
+  return { id, text, record };
+}
+
+/** For good, and at once. The time of a first revocation stays. Throws Error for an unknown token, and StoreError. */
+export async function revokeToken(store: Store, tokenId: string, nowMs: number): Promise<AccessToken> {
+  const id = parseTokenText(tokenId)?.id ?? tokenId;
+  const record = await store.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
+  if (record === null) throw unknownToken(tokenId, await store.readIdentities());
+  return record;
+}
+
+/** Never secrets, nor their hashes. The newest first. */
+export async function listTokens(store: Store, nowMs: number): Promise<readonly TokenSummary[]> {
+  const { tokens } = await store.readIdentities();
+  return tokens.map((token) => summary(token, nowMs)).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+}
+
+/**
+ * The first start: tenant and project `default`, user `owner`, and one project token, whose text is here to be shown once. Null: there
+ * was a tenant already, and nothing has happened.
+ */
+export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly token: string } | null> {
+  const tenantId = "default";
+  const projectId = "default";
+  const { id, text, sha256 } = newAccessToken("project");
+  const lifetimeMs = DEFAULT_DAYS.project * DAY_MS;
+  const created = await store.createFirst({
+    tenant: { id: tenantId, name: "Default" },
+    project: { id: projectId, tenantId, name: "Default" },
+    user: { id: "owner", tenantId, name: "Owner" },
+    membership: { userId: "owner", tenantId, projectId: null, role: "owner" },
+    token: {
+      id,
+      kind: "project",
+      name: "first",
+      tenantId,
+      projectId,
+      userId: null,
+      role: "developer",
+      permissions: [],
+      secrets: [{ sha256, retiresAtMs: null }],
+      createdAtMs: nowMs,
+      lifetimeMs,
+      expiresAtMs: nowMs + lifetimeMs,
+      revokedAtMs: null,
+    },
+  });
+  return created ? { token: text } : null;
+}
+
+type Owner = Pick<AccessToken, "tenantId" | "projectId" | "userId" | "role">;
+
+function projectOwner(request: TokenRequest, { projects }: Identities): Owner {
+  if (request.userId != null) throw new Error("A project token belongs to a project and has no user. For a token of a user, ask for a personal one.");
+  const project = chosen("project", request.projectId ?? null, projects);
+  return { tenantId: project.tenantId, projectId: project.id, userId: null, role: checkedRole(request.role ?? "developer") };
+}
+
+function personalOwner(request: TokenRequest, { users, memberships }: Identities): Owner {
+  if (request.projectId != null || request.role != null) throw new Error("A personal token has no project and no role of its own: the memberships of its user decide both.");
+  const user = chosen("user", request.userId ?? null, users);
+  if (!memberships.some((membership) => membership.userId === user.id)) throw new Error(`The user ${user.id} has no role anywhere, so the token could do nothing. Give the user a membership first.`);
+  return { tenantId: user.tenantId, projectId: null, userId: user.id, role: null };
+}
+
+function chosen<T extends { readonly id: string }>(what: "project" | "user", id: string | null, all: readonly T[]): T {
+  const found = id === null ? (all.length === 1 ? all[0] : undefined) : all.find((one) => one.id === id);
+  if (found !== undefined) return found;
+  if (all.length === 0) throw new Error(`There is no ${what} yet. The first start of the server makes one.`);
+  throw new Error(`${id === null ? `There is more than one ${what}: say which.` : `There is no ${what} ${JSON.stringify(id)}.`} There ${all.length === 1 ? "is" : "are"}: ${listed(all.map((one) => one.id))}.`);
+}
+
+function checkedRole(word: string): Role {
+  const allowed = ROLES.filter((role) => roleAtLeast("maintainer", role));
+  const role = allowed.find((known) => known === word);
+  if (role !== undefined) return role;
+  const known = ROLES.some((one) => one === word);
+  throw new Error(`${known ? `A project token never has a role above maintainer, so not ${word}.` : `There is no role ${JSON.stringify(word)}.`} A project token's roles are: ${listed(allowed)}.`);
+}
+
+function checkedPermissions(words: readonly string[]): readonly Permission[] {
+  const unknown = words.find((word) => !PERMISSIONS.some((permission) => permission === word));
+  if (unknown !== undefined) throw new Error(`There is no permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
+  return PERMISSIONS.filter((permission) => words.includes(permission));
+}
+
+function checkedName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed === "" || trimmed.length > 100) throw new Error("The name of an access token has 1 to 100 characters.");
+  if (parseTokenText(trimmed) !== null) throw new Error("The name of an access token is shown to people and kept: it cannot be a token.");
+  return trimmed;
+}
+
+/** A lifetime that was asked for is taken or refused; one that was not is shortened to the cap. */
+function lifetime(days: number | null, defaultMs: number, cap: number): number {
+  if (days === null) return Math.min(defaultMs, cap);
+  if (!(days > 0) || days > LONGEST_DAYS) throw new Error(`The lifetime of an access token is above 0 and at most ${LONGEST_DAYS} days.`);
+  const ms = Math.ceil(days * DAY_MS);
+  if (ms > cap) throw new Error(`The tenant caps the lifetime of these tokens at ${cap / DAY_MS} days.`);
+  return ms;
+}
+
+function capMs({ tenants }: Identities, tenantId: string, kind: TokenKind): number {
+  const caps = tenants.find((tenant) => tenant.id === tenantId)?.tokenCaps;
+  const days = kind === "personal" ? caps?.personalDays : caps?.projectDays;
+  return days == null ? Infinity : days * DAY_MS;
+}
+
+/** The secrets that still work, each with an end: the overlap's, or the one that it had, whichever comes first. */
+function retired(token: AccessToken, nowMs: number, overlapEndsMs: number): readonly TokenSecret[] {
+  return token.secrets.map((secret) => ({ ...secret, retiresAtMs: Math.min(secret.retiresAtMs ?? token.expiresAtMs, token.expiresAtMs, overlapEndsMs) })).filter((secret) => secret.retiresAtMs > nowMs);
+}
+
+function summary(token: AccessToken, nowMs: number): TokenSummary {
+  const { id, kind, name, tenantId, projectId, userId, role, permissions, createdAtMs, expiresAtMs, revokedAtMs } = token;
+  const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
+  return { id, kind, name, tenantId, projectId, userId, role, permissions, createdAtMs, expiresAtMs, revokedAtMs, state };
+}
+
+/** By id, or by the whole text that somebody pasted. */
+function knownToken(idOrText: string, identities: Identities): AccessToken {
+  const id = parseTokenText(idOrText)?.id ?? idOrText;
+  const token = identities.tokens.find((one) => one.id === id);
+  if (token === undefined) throw unknownToken(idOrText, identities);
+  return token;
+}
+
+function unknownToken(idOrText: string, { tokens }: Identities): Error {
+  // Anything longer than an id may be a token with a typing error in it.
+  const named = /^\w{1,12}$/.test(idOrText) ? ` with the id ${idOrText}` : " with this id";
+  return new Error(`There is no access token${named}. ${tokens.length === 0 ? "There are none yet." : `There are: ${listed(tokens.map((token) => `${token.id} (${token.name})`))}.`}`);
+}
+
+function listed(words: readonly string[]): string {
+  return words.length <= LISTED ? words.join(", ") : `${words.slice(0, LISTED).join(", ")} and ${words.length - LISTED} more`;
+}

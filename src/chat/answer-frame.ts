@@ -1,0 +1,31 @@
+// What plain and streamed answers have in common: the frame around the content, and the head.
+import { type Target, targetName } from "../core/target.ts";
+import type { Call } from "./call.ts";
+import type { FittedRequest } from "./fit.ts";
+import { baseHeaders } from "./reply-headers.ts";
+import type { Resolved } from "./resolve.ts";
+import type { AnswerFrame } from "./whole-answer.ts";
+
+export function answerFrame(call: Call, fitted: FittedRequest, { provider, target }: Resolved): AnswerFrame {
+  return {
+    traceId: call.traceId,
+    model: targetName(target),
+    route: call.record.route!,
+    nowSeconds: Math.floor(call.record.startedAtMs / 1000),
+    sameShape: provider.sameShape,
+    legacyFunctions: fitted.request.options.legacyFunctions,
+    choices: fitted.request.params.n ?? 1,
+  };
+}
+
+/** `target` null: the head goes out before it is known who answers (decisions 7.4). */
+export function answerHeaders(call: Call, fitted: FittedRequest, target: Target | null, contentType: string): Record<string, string> {
+  const headers: Record<string, string> = { ...baseHeaders(call.traceId, call.ownMs()), ...call.cors, "content-type": contentType };
+  if (target !== null) {
+    headers["x-gateway-model"] = targetName(target);
+    headers["x-gateway-attempts"] = String(call.record.attempts.length);
+  }
+  if (fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
+  if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");
+  return headers;
+}

@@ -1,0 +1,88 @@
+// Bytes of a provider's stream -> text of the client's stream, one read at a time: parser, decoder, grammar. Stops at `[DONE]` or at the end of the
+// bytes; what is not complete by then was cut (decisions 8.3).
+import { GatewayError } from "../core/errors.ts";
+import type { ChatAnswer, ChatChunk, ChunkChoice, Usage } from "../core/chat.ts";
+import type { StreamDecoder } from "../providers/provider.ts";
+import type { SseEvent, SseParser } from "../wire/sse.ts";
+import type { UpstreamBody } from "../wire/upstream.ts";
+import type { Call } from "./call.ts";
+import type { StreamGrammar } from "./stream-grammar.ts";
+
+export interface AnswerStream {
+  /** The next text for the client, never empty; null once the stream is complete. Throws what the upstream or the decoder throws. */
+  next(): Promise<string | null>;
+  readonly grammar: StreamGrammar;
+}
+
+/** After `[DONE]` the connection is worth keeping: its body is read to the end, but not for long. */
+const DRAIN_MS = 1000;
+
+export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder: StreamDecoder, grammar: StreamGrammar, call: Call, usage: () => Usage): AnswerStream {
+  let ended = false;
+
+  /** The text that events give; stops at `[DONE]`. */
+  function translate(events: readonly SseEvent[]): string {
+    let out = "";
+    for (const event of events) {
+      if (event.data === "[DONE]") {
+        ended = true;
+        drain(body);
+        break;
+      }
+      out += write(grammar, decoder.push(event));
+    }
+    return out;
+  }
+
+  function complete(): string {
+    const out = write(grammar, decoder.end());
+    if (!grammar.isComplete()) throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
+    return out + grammar.finish(usage());
+  }
+
+  return {
+    grammar,
+    async next() {
+      while (!ended) {
+        const bytes = await call.waiting(body.read());
+        let out = "";
+        if (bytes === null) {
+          out = translate(parser.end());
+          ended = true;
+        } else out = translate(parser.push(bytes));
+        if (ended) return out + complete();
+        if (out !== "") return out;
+      }
+      return null;
+    },
+  };
+}
+
+function write(grammar: StreamGrammar, chunks: readonly ChatChunk[]): string {
+  let out = "";
+  for (const chunk of chunks) out += grammar.write(chunk);
+  return out;
+}
+
+function drain(body: UpstreamBody): void {
+  const timer = setTimeout(() => body.cancel(), DRAIN_MS);
+  const readOn = async (): Promise<void> => {
+    try {
+      while ((await body.read()) !== null);
+    } catch {
+      // the answer is complete: how the connection ends does not matter to it
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  void readOn();
+}
+
+/** A whole answer as one chunk, for a server that answers a streamed call with plain JSON. */
+export function chunkOfAnswer(answer: ChatAnswer): ChatChunk {
+  const choices = answer.choices.map(({ message, ...choice }) => ({
+    ...choice,
+    delta: { ...message, ...(message.tool_calls && { tool_calls: message.tool_calls.map((call, index) => ({ ...call, index })) }) },
+  }));
+  return { ...answer, choices: choices as unknown as readonly ChunkChoice[] };
+}

@@ -1,0 +1,65 @@
+// One attempt at one target: encode, check the address, sign, send; a refusal of the provider becomes an error of the catalogue.
+import type { Attempt } from "../core/record.ts";
+import type { DecodeContext, EncodedRequest } from "../providers/provider.ts";
+import { checkAddress } from "../wire/address-guard.ts";
+import { retryAfterMs } from "../wire/retry-after.ts";
+import type { UpstreamResponse } from "../wire/upstream.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { ChatRequest } from "../core/chat.ts";
+import type { Call } from "./call.ts";
+import type { Resolved } from "./resolve.ts";
+import { attemptError, failureError } from "./upstream-errors.ts";
+
+export interface OpenAnswer {
+  readonly response: UpstreamResponse;
+  readonly decode: DecodeContext;
+  readonly attempt: Attempt;
+}
+
+/** Error bodies are read no further than this. */
+const MAX_ERROR_BYTES = 256 * 1024;
+
+/** The provider's answer once its head says success. Throws GatewayError. */
+export async function attempt(request: ChatRequest, resolved: Resolved, call: Call): Promise<OpenAnswer> {
+  const { provider, target } = resolved;
+  const encoded = provider.encodeRequest(request, target);
+  const record = call.beginAttempt(target);
+  try {
+    const response = await call.waiting(send(encoded, resolved, call));
+    record.headMs = call.elapsedMs();
+    record.status = response.status;
+    if (response.status < 200 || response.status > 299) throw await refusal(response, resolved, call, record);
+    return { response, decode: { model: target.model, memo: encoded.memo }, attempt: record };
+  } catch (thrown) {
+    throw closeAttempt(record, thrown, resolved, call, null);
+  }
+}
+
+async function send(encoded: EncodedRequest, { provider, target }: Resolved, call: Call): Promise<UpstreamResponse> {
+  const { limits, allowPrivateAddresses } = call.snapshot;
+  const signed = provider.sign(encoded.request, target.credential, call.context.clock.now());
+  const pinnedAddress = target.guarded ? (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: "base_url" })).pinnedAddress : undefined;
+  const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = limits;
+  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal: call.signal, pinnedAddress });
+}
+
+async function refusal(response: UpstreamResponse, { provider, target }: Resolved, call: Call, record: Attempt): Promise<GatewayError> {
+  const context = { provider, target, retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now()) };
+  if (response.status >= 300 && response.status < 400) {
+    response.body.cancel();
+    return new GatewayError("upstream_invalid_response", `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`);
+  }
+  const body = await call.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
+  call.signal.throwIfAborted();
+  const failure = provider.classifyError({ status: response.status, body });
+  record.nativeCode = failure.nativeCode;
+  return failureError(failure, context);
+}
+
+/** Ends an attempt that failed, whenever it did; gives the error that the call fails with. */
+export function closeAttempt(record: Attempt, thrown: unknown, resolved: Resolved, call: Call, retryAfter: number | null): unknown {
+  const error = attemptError(thrown, { ...resolved, retryAfterMs: retryAfter });
+  record.totalMs = call.elapsedMs();
+  record.code = error instanceof GatewayError ? error.code : "internal_error";
+  return error;
+}

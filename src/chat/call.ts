@@ -1,0 +1,175 @@
+// One call from arrival to its record: its clock, its one abort signal, what is known of it so far. The record is published exactly once.
+import type { ChatRequest } from "../core/chat.ts";
+import { asGatewayError, GatewayError } from "../core/errors.ts";
+import { newTraceId } from "../core/ids.ts";
+import type { AccessToken, Principal } from "../core/identity.ts";
+import type { Attempt, CallRecord } from "../core/record.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import type { Target } from "../core/target.ts";
+import type { ChatContext } from "./context.ts";
+import type { FittedRequest } from "./fit.ts";
+import { corsHeaders, errorResponse } from "./reply-headers.ts";
+
+const OTEL_TRACE = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
+const CLIENT_ID_MAX = 200;
+/** A client that tells its own time limit gets ours that much earlier, so that it sees our error and not a cut (decisions 7.2). */
+const CLIENT_LIMIT_MARGIN_MS = 5000;
+
+export class Call {
+  readonly context: ChatContext;
+  readonly snapshot: Snapshot;
+  readonly record: CallRecord;
+  readonly cors: Readonly<Record<string, string>>;
+  readonly #http: Request;
+  readonly #startedMs: number;
+  readonly #controller = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #upstreamMs = 0;
+  #entered = false;
+  #published = false;
+
+  constructor(context: ChatContext, http: Request) {
+    this.context = context;
+    this.snapshot = context.snapshot();
+    this.#http = http;
+    this.#startedMs = context.clock.monotonic();
+    const headers = http.headers;
+    this.cors = this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
+    this.record = {
+      traceId: newTraceId(),
+      startedAtMs: context.clock.now(),
+      clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
+      otelTraceId: OTEL_TRACE.exec(headers.get("traceparent") ?? "")?.[1] ?? null,
+      snapshotVersion: this.snapshot.version,
+      tokenId: null, tenantId: null, projectId: null, userId: null,
+      modelAsked: null, route: null, provider: null, model: null,
+      stream: false, status: 0, code: null, errorDetail: null,
+      fates: {}, messages: null, attempts: [],
+      finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null,
+      warnings: [], cancelled: false, metadata: null,
+      firstContentMs: null, totalMs: 0, ownMs: 0,
+    };
+    http.signal.addEventListener("abort", this.#clientLeft);
+  }
+
+  readonly #clientLeft = (): void => this.cancel();
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+  get traceId(): string {
+    return this.record.traceId;
+  }
+
+  /** Counts among the calls under way. Throws `shutting_down`, `gateway_overloaded`. */
+  enter(): void {
+    this.context.traffic.enter(this.snapshot.limits.maxConcurrentCalls);
+    this.#entered = true;
+  }
+
+  authenticated(token: AccessToken): void {
+    this.record.tokenId = token.id;
+    this.record.tenantId = token.tenantId;
+  }
+
+  /** Starts the clock of the whole operation, which counts from the arrival of the request. */
+  parsed(request: ChatRequest): void {
+    const { record } = this;
+    record.modelAsked = request.options.model;
+    record.stream = request.params.stream === true;
+    record.metadata = request.options.metadata;
+    record.messages = statistics(request);
+    const timeoutMs = request.options.timeoutMs ?? this.#clientLimitMs() ?? this.snapshot.limits.defaultTimeoutMs;
+    const leftMs = Math.max(0, timeoutMs - this.elapsedMs());
+    // a timer holds 2^31 ms at most
+    this.#timer = setTimeout(() => this.#controller.abort(outOfTime(timeoutMs)), Math.min(leftMs, 2 ** 31 - 1));
+  }
+
+  #clientLimitMs(): number | null {
+    const seconds = Number(this.#http.headers.get("x-stainless-timeout") ?? Number.NaN);
+    if (!(seconds > 0)) return null;
+    return Math.min(Math.max(seconds * 1000 - CLIENT_LIMIT_MARGIN_MS, (seconds * 1000) / 2), this.snapshot.limits.defaultTimeoutMs);
+  }
+
+  authorized(principal: Principal): void {
+    this.record.projectId = principal.projectId;
+    this.record.userId = principal.userId;
+  }
+
+  resolved(target: Target, route: string): void {
+    this.record.route = route;
+    this.record.provider = target.providerId;
+    this.record.model = target.model;
+  }
+
+  fitted(fitted: FittedRequest): void {
+    this.record.fates = fitted.fates;
+    this.record.warnings = fitted.request.warnings;
+  }
+
+  beginAttempt(target: Target): Attempt {
+    const attempt: Attempt = { provider: target.providerId, model: target.model, status: null, code: null, nativeCode: null, headMs: null, firstContentMs: null, totalMs: null };
+    this.record.attempts.push(attempt);
+    return attempt;
+  }
+
+  elapsedMs(): number {
+    return this.context.clock.monotonic() - this.#startedMs;
+  }
+
+  /** Waits for the provider; what is not waiting is the gateway's own time. */
+  async waiting<T>(answer: Promise<T>): Promise<T> {
+    const before = this.context.clock.monotonic();
+    try {
+      return await answer;
+    } finally {
+      this.#upstreamMs += this.context.clock.monotonic() - before;
+    }
+  }
+
+  ownMs(): number {
+    return Math.max(0, this.elapsedMs() - this.#upstreamMs);
+  }
+
+  /** The client left: ends the upstream call at once. */
+  cancel(): void {
+    if (this.#published) return;
+    this.record.cancelled = true;
+    this.#controller.abort(new GatewayError("client_closed", "The client left before the answer was complete."));
+  }
+
+  /** The error answer for anything thrown; closes the call. */
+  fail(thrown: unknown): Response {
+    const error = asGatewayError(thrown);
+    this.failed(error);
+    this.publish();
+    return errorResponse(error, this.traceId, this.ownMs(), this.cors);
+  }
+
+  failed(error: GatewayError): void {
+    this.record.status = error.entry.status;
+    this.record.code = error.code;
+    this.record.errorDetail = error.detail;
+  }
+
+  publish(): void {
+    if (this.#published) return;
+    this.#published = true;
+    clearTimeout(this.#timer);
+    this.#http.signal.removeEventListener("abort", this.#clientLeft);
+    this.record.totalMs = this.elapsedMs();
+    this.record.ownMs = this.ownMs();
+    if (this.#entered) this.context.traffic.leave();
+    this.context.observer.publish(this.record);
+  }
+}
+
+function outOfTime(timeoutMs: number): GatewayError {
+  return new GatewayError("upstream_timeout", `The call did not finish within its timeout of ${timeoutMs / 1000} s.`);
+}
+
+function statistics(request: ChatRequest): CallRecord["messages"] {
+  const roles: Record<string, number> = {};
+  for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
+  return { count: request.messages.length, roles, blocks: [...request.blocks.keys()], bodyCharacters: request.source.text.length };
+}

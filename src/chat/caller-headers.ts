@@ -1,0 +1,33 @@
+// `headers` and `extra_headers` of a request: what a caller may send along to the provider (decisions 2.10).
+import { GatewayError } from "../core/errors.ts";
+import { describe, type JsonObject } from "../core/json.ts";
+
+const FORBIDDEN = new Set([
+  "authorization", "proxy-authorization", "api-key", "x-api-key", "openai-organization", "openai-project", "host", "cookie", "set-cookie", "content-length", "content-type", "content-encoding",
+  "accept-encoding", "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "expect", "http2-settings",
+]);
+const FORBIDDEN_PREFIX = /^(x-goog-|x-amz-|x-gateway-|sec-|proxy-)/;
+/** RFC 9110 5.6.2: token. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+/** Visible ASCII, space and tab: no CR, LF or NUL can start a header of its own. */
+const VALUE = /^[\t\x20-\x7e]*$/;
+const NONE: Readonly<Record<string, string>> = Object.freeze({});
+
+/** Lower-case names; `extra` wins over `plain`. Throws `invalid_request` or `header_not_allowed` with the path. */
+export function parseCallerHeaders(plain: JsonObject | undefined, extra: JsonObject | undefined): Readonly<Record<string, string>> {
+  if (plain === undefined && extra === undefined) return NONE;
+  const headers: Record<string, string> = {};
+  for (const [field, source] of [["headers", plain], ["extra_headers", extra]] as const) {
+    for (const [name, value] of Object.entries(source ?? {})) {
+      if (value === null || value === undefined) continue;
+      const path = `${field}.${name}`;
+      const lower = name.toLowerCase();
+      if (!NAME.test(name)) throw new GatewayError("invalid_request", `${field} has a name that is no HTTP header name.`, { param: path });
+      if (typeof value !== "string") throw new GatewayError("invalid_request", `${path} must be a string; got ${describe(value)}.`, { param: path });
+      if (!VALUE.test(value)) throw new GatewayError("invalid_request", `${path} may hold visible ASCII only, and no line breaks.`, { param: path });
+      if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower)) throw new GatewayError("header_not_allowed", `${path} cannot be set by a caller; a credential goes in api_key.`, { param: path });
+      headers[lower] = value;
+    }
+  }
+  return headers;
+}

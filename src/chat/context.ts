@@ -1,0 +1,24 @@
+// What the composition root hands to every call.
+import type { Clock } from "../core/clock.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import type { Observer } from "../observe/observer.ts";
+import type { Provider } from "../providers/provider.ts";
+import type { UpstreamClient } from "../wire/upstream.ts";
+
+export interface ChatContext {
+  readonly clock: Clock;
+  /** The newest snapshot; a call takes it once. */
+  snapshot(): Snapshot;
+  /** Providers by family. */
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly upstream: UpstreamClient;
+  readonly observer: Observer;
+  readonly traffic: Traffic;
+}
+
+/** Calls under way: bounded, drained at the end of the process. */
+export interface Traffic {
+  /** Throws `shutting_down` or `gateway_overloaded`. */
+  enter(maxConcurrentCalls: number): void;
+  leave(): void;
+}

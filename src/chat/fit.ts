@@ -1,0 +1,120 @@
+// Fits a request to its target (decisions 5.7, 6.2 to 6.5): what the provider does not have is refused, or dropped where that is allowed and then
+// told. Works on data alone: the provider's capability table, its dialect and its reserved names.
+import { type Capability, capabilityOf } from "../core/capability.ts";
+import type { ChatParams, ChatRequest } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { Principal } from "../core/identity.ts";
+import { describe, isObject, type Json } from "../core/json.ts";
+import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../core/params.ts";
+import type { ParameterFate } from "../core/record.ts";
+import { type Target, targetName } from "../core/target.ts";
+import type { Provider } from "../providers/provider.ts";
+
+export interface FitSettings {
+  readonly dropParams: boolean;
+  readonly disableStopSequenceLimit: boolean;
+}
+
+export interface FittedRequest {
+  readonly request: ChatRequest;
+  readonly dropped: readonly CommonParameter[];
+  readonly fates: Readonly<Record<string, ParameterFate>>;
+}
+
+const MAX_STOP_SEQUENCES = 4;
+
+/** Throws `unsupported_parameter`, `unsupported_value`, `unsupported_content_block`, `reserved_parameter`, `permission_required`, `invalid_request`. */
+export function fitRequest(asked: ChatRequest, provider: Provider, target: Target, settings: FitSettings, principal: Principal): FittedRequest {
+  refuseForeignForms(asked, provider);
+  refuseBlocks(asked, provider, target);
+  guardPassThrough(asked, provider, principal);
+  const request = withinStopLimit(asked, settings);
+  const { params, dropped, fates } = fitParams(request, provider, target, settings);
+  for (const name of Object.keys(request.extra)) fates[name] = "passed";
+  return { request: params === request.params ? request : { ...request, params }, dropped, fates };
+}
+
+/** A list of a dialect may end its words in `*`, which stands for any ending. */
+function names(list: readonly string[], value: string): boolean {
+  return list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1))));
+}
+
+function refuseForeignForms(request: ChatRequest, provider: Provider): void {
+  for (const form of request.vendorForms) {
+    const { blocks, tools, toolChoices, messageRules } = provider.dialect;
+    const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[form.kind];
+    if (!names(list, form.value)) throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });
+  }
+}
+
+function refuseBlocks(request: ChatRequest, provider: Provider, target: Target): void {
+  for (const [type, path] of request.blocks)
+    if (capabilityOf(provider.capabilities, type, target.model).support === "unsupported")
+      throw new GatewayError("unsupported_content_block", `${provider.label} cannot take content blocks of type ${type} with the model ${targetName(target)}; content is never dropped.`, { param: path });
+}
+
+function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
+  for (const name of Object.keys(request.extra)) {
+    if (provider.reserved.has(name)) throw new GatewayError("reserved_parameter", `${name} is what the gateway itself sends to ${provider.label}; use the common parameter for it.`, { param: name });
+    if (provider.privileged.has(name) && !principal.permissions.has("byo_endpoint"))
+      throw new GatewayError("permission_required", `${name} widens the choice of models at ${provider.label} and needs the permission byo_endpoint.`, { param: name });
+  }
+}
+
+function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatRequest {
+  const stop = request.params.stop;
+  if (settings.disableStopSequenceLimit || !Array.isArray(stop) || stop.length <= MAX_STOP_SEQUENCES) return request;
+  return {
+    ...request,
+    params: { ...request.params, stop: stop.slice(0, MAX_STOP_SEQUENCES) as readonly string[] },
+    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "stop"]) },
+    warnings: [...request.warnings, "stop_truncated"],
+  };
+}
+
+function fitParams(request: ChatRequest, provider: Provider, target: Target, settings: FitSettings): { readonly params: ChatParams; readonly dropped: readonly CommonParameter[]; readonly fates: Record<string, ParameterFate> } {
+  const fates: Record<string, ParameterFate> = {};
+  const unsupported: CommonParameter[] = [];
+  const silent: CommonParameter[] = [];
+  const bound = boundSupport(provider, target);
+  for (const name of Object.keys(request.params) as CommonParameter[]) {
+    const value = request.params[name as keyof ChatParams] as Json;
+    const cell = name === "max_tokens" || name === "max_completion_tokens" ? bound : capabilityOf(provider.capabilities, name, target.model);
+    const sent = request.source.members.has(name);
+    if (cell.support !== "unsupported") {
+      if (!isNeutral(name, value)) checkValue(name, value, cell, target);
+      if (sent) fates[name] = cell.support;
+    } else if (!NEVER_UNSUPPORTED.has(name)) (isNeutral(name, value) || !sent ? silent : unsupported).push(name);
+  }
+  if (unsupported.length === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };
+  if (unsupported.length > 0 && !settings.dropParams) throw refusal(unsupported, provider, target);
+  const params: Record<string, unknown> = { ...request.params };
+  for (const name of [...unsupported, ...silent]) delete params[name];
+  for (const name of unsupported) fates[name] = "dropped";
+  return { params: params as ChatParams, dropped: unsupported, fates };
+}
+
+/** The two names of the output bound are one parameter: a provider that has either has both. */
+function boundSupport(provider: Provider, target: Target): Capability {
+  const cell = capabilityOf(provider.capabilities, "max_tokens", target.model);
+  return cell.support === "unsupported" ? capabilityOf(provider.capabilities, "max_completion_tokens", target.model) : cell;
+}
+
+function isNeutral(name: CommonParameter, value: Json): boolean {
+  return (COMMON[name] as { readonly neutral?: (value: Json) => boolean }).neutral?.(value) ?? false;
+}
+
+function checkValue(name: CommonParameter, value: Json, cell: Capability, target: Target): void {
+  if (cell.values !== undefined) {
+    const word = isObject(value) ? value["type"] : value;
+    if (typeof word === "string" && !cell.values.includes(word))
+      throw new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`, { param: name });
+  }
+  if (cell.range !== undefined && typeof value === "number" && (value < cell.range[0] || value > cell.range[1]))
+    throw new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`, { param: name });
+}
+
+function refusal(names: readonly CommonParameter[], provider: Provider, target: Target): GatewayError {
+  const several = names.length > 1;
+  return new GatewayError("unsupported_parameter", `${provider.label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${several ? "them" : "it"} out, or set drop_params to true to drop ${several ? "them" : "it"}.`, { param: names[0]! });
+}

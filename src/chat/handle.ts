@@ -1,0 +1,59 @@
+// One request, top to bottom: authenticate, parse, authorize, resolve, fit, attempt, reply. Each step is a file of its name; errors of all of them
+// leave by one door.
+import { authenticate } from "../auth/authenticate.ts";
+import { authorize } from "../auth/authorize.ts";
+import type { CallOptions } from "../core/chat.ts";
+import type { Principal } from "../core/identity.ts";
+import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
+import { attempt } from "./attempt.ts";
+import { Call } from "./call.ts";
+import type { ChatContext } from "./context.ts";
+import { fitRequest, type FitSettings } from "./fit.ts";
+import { parseChatRequest } from "./parse.ts";
+import { readBody } from "./read-body.ts";
+import { replyStream } from "./reply-stream.ts";
+import { replyWhole } from "./reply-whole.ts";
+import { DIRECT_ROUTE, resolveTarget } from "./resolve.ts";
+
+/** Answers `POST /api/v1/chat/completions`. Never throws: every failure is an answer. */
+export async function handleChat(http: Request, context: ChatContext): Promise<Response> {
+  const call = new Call(context, http);
+  try {
+    call.enter();
+    const token = authenticate(http.headers.get("authorization"), call.snapshot, context.clock.now());
+    call.authenticated(token);
+
+    const request = parseChatRequest(await readBody(http, call.snapshot.limits));
+    call.parsed(request);
+
+    const principal = authorize(token, requestedScope(request.options, http.headers), call.snapshot);
+    call.authorized(principal);
+
+    const resolved = resolveTarget(request.options, call.snapshot, context.providers);
+    call.resolved(resolved.target, DIRECT_ROUTE);
+
+    const fitted = fitRequest(request, resolved.provider, resolved.target, settingsFor(request.options, principal, call.snapshot), principal);
+    call.fitted(fitted);
+
+    const answer = await attempt(fitted.request, resolved, call);
+    return request.params.stream === true ? await replyStream(answer, fitted, resolved, call) : await replyWhole(answer, fitted, resolved, call);
+  } catch (thrown) {
+    return call.fail(thrown);
+  }
+}
+
+/** The scopes that the request names; the body wins over the headers (decisions 2.1). */
+function requestedScope(options: CallOptions, headers: Headers) {
+  return {
+    tenantId: options.tenantId ?? headers.get("x-gateway-tenant-id"),
+    projectId: options.projectId ?? headers.get("x-gateway-project-id"),
+    needs: options.needs,
+  };
+}
+
+/** Request, then project, tenant and global settings (decisions 6.4). */
+function settingsFor(options: CallOptions, principal: Principal, snapshot: Snapshot): FitSettings {
+  const scopes = [snapshot.projectSettings.get(principal.projectId), snapshot.tenantSettings.get(principal.tenantId), snapshot.settings];
+  const first = (setting: keyof ScopeSettings): boolean => scopes.find((scope) => (scope?.[setting] ?? null) !== null)?.[setting] ?? false;
+  return { dropParams: options.dropParams ?? first("dropParams"), disableStopSequenceLimit: first("disableStopSequenceLimit") };
+}

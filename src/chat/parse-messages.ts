@@ -1,0 +1,164 @@
+// The rules of `messages` (decisions 5.4, 5.7; the specification's message and content block tables). What only some vendors understand is noted
+// as a vendor form and judged when the target is known.
+import { BLOCK_TYPES, MESSAGE_ROLES, type BlockType, type Message, type VendorForm } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { invalid } from "../core/params.ts";
+import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
+
+export interface Conversation {
+  readonly messages: readonly Message[];
+  readonly blocks: ReadonlyMap<BlockType, string>;
+  readonly vendorForms: readonly VendorForm[];
+  /** Some message was in the deprecated function form and has been rewritten. */
+  readonly legacy: boolean;
+}
+
+interface Findings {
+  readonly blocks: Map<BlockType, string>;
+  readonly forms: VendorForm[];
+  /** Functions called so far, whose names a function message may repeat. */
+  readonly called: Set<string>;
+}
+
+const ROLES: ReadonlySet<unknown> = new Set(MESSAGE_ROLES);
+const BLOCKS: ReadonlySet<string> = new Set(BLOCK_TYPES);
+const FUNCTION_MESSAGE_NAME = /^[a-zA-Z0-9_]{1,64}$/;
+const MAX_NAME = 64;
+
+export function parseMessages(value: Json | undefined, legacyParams: boolean): Conversation {
+  if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);
+  if (value.length === 0) throw new GatewayError("invalid_request", "messages must hold at least one message; got an empty array.", { param: "messages" });
+  const found: Findings = { blocks: new Map(), forms: [], called: new Set() };
+  let legacy = false;
+  for (let index = 0; index < value.length; index++) {
+    const message = value[index] as Json;
+    const path = `messages[${index}]`;
+    if (!isObject(message)) throw invalid(path, "an object", message);
+    checkMessage(message, path, found);
+    if (isLegacyMessage(message)) legacy = true;
+  }
+  const messages = value as readonly Message[];
+  return { messages: legacy ? withToolCalls(messages) : messages, blocks: found.blocks, vendorForms: found.forms, legacy: legacy || legacyParams };
+}
+
+function checkMessage(message: JsonObject, path: string, found: Findings): void {
+  const role = message["role"];
+  if (!ROLES.has(role)) throw invalid(`${path}.role`, `one of ${MESSAGE_ROLES.join(", ")}`, role);
+  checkCalls(message, path, found);
+  checkName(message, path, found);
+  checkContent(message, path, found);
+  if (role === "tool") {
+    const id = message["tool_call_id"];
+    if (id === undefined || id === null || id === "") rule(found, "tool_without_id", `${path}.tool_call_id`, "is needed on a message of role tool: it names the call that the message answers");
+    else if (typeof id !== "string") throw invalid(`${path}.tool_call_id`, "a string", id);
+  }
+}
+
+function checkName(message: JsonObject, path: string, found: Findings): void {
+  const name = message["name"];
+  if (message["role"] === "function") {
+    const fits = typeof name === "string" && (FUNCTION_MESSAGE_NAME.test(name) || (found.called.has(name) && /^[a-zA-Z0-9_-]{1,64}$/.test(name)));
+    if (!fits) throw invalid(`${path}.name`, "the function's name: 1 to 64 letters, digits or underscores", name);
+    return;
+  }
+  if (name === undefined || name === null) return;
+  if (typeof name !== "string" || name.length < 1 || name.length > MAX_NAME) throw invalid(`${path}.name`, `a string of 1 to ${MAX_NAME} characters`, name);
+}
+
+/** `tool_calls` and `function_call` of earlier answers, as clients bring them back. */
+function checkCalls(message: JsonObject, path: string, found: Findings): void {
+  const call = message["function_call"];
+  if (call !== undefined && call !== null) {
+    if (!isObject(call) || typeof call["name"] !== "string") throw invalid(`${path}.function_call`, "an object with name and arguments", call);
+    if (typeof call["arguments"] !== "string") throw invalid(`${path}.function_call.arguments`, "a string", call["arguments"]);
+    found.called.add(call["name"]);
+  }
+  const calls = message["tool_calls"];
+  if (calls === undefined || calls === null) return;
+  if (!Array.isArray(calls)) throw invalid(`${path}.tool_calls`, "an array", calls);
+  calls.forEach((item: Json, index: number) => checkToolCall(item, `${path}.tool_calls[${index}]`, found));
+}
+
+function checkToolCall(call: Json, path: string, found: Findings): void {
+  if (!isObject(call)) throw invalid(path, "an object", call);
+  const type = call["type"] ?? "function";
+  if (typeof type !== "string") throw invalid(`${path}.type`, '"function"', type);
+  if (type !== "function") {
+    found.forms.push({ kind: "tool", value: type, path: `${path}.type`, message: `${path}.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}` });
+    return;
+  }
+  const called = call["function"];
+  if (!isObject(called)) throw invalid(`${path}.function`, "an object with name and arguments", called);
+  if (typeof called["name"] !== "string" || called["name"] === "") throw invalid(`${path}.function.name`, "a string", called["name"]);
+  if (typeof called["arguments"] !== "string") rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that holds JSON");
+  if (typeof call["id"] !== "string") rule(found, "call_without_id", `${path}.id`, "must be a string");
+  found.called.add(called["name"]);
+}
+
+function checkContent(message: JsonObject, path: string, found: Findings): void {
+  const content = message["content"];
+  if (typeof content === "string") return;
+  if (content === undefined || content === null) {
+    if (message["role"] === "assistant" && calls(message)) return;
+    rule(found, "no_content", `${path}.content`, "must be a string or an array of content blocks; it may be null only on an assistant message that carries calls");
+    return;
+  }
+  if (!Array.isArray(content)) throw invalid(`${path}.content`, "a string or an array of content blocks", content);
+  if (content.length === 0) rule(found, "empty_content", `${path}.content`, "must hold at least one content block");
+  for (let index = 0; index < content.length; index++) checkBlock(content[index] as Json, `${path}.content[${index}]`, found);
+}
+
+function calls(message: JsonObject): boolean {
+  const list = message["tool_calls"];
+  return (Array.isArray(list) && list.length > 0) || isObject(message["function_call"]);
+}
+
+function checkBlock(block: Json, path: string, found: Findings): void {
+  if (!isObject(block)) throw invalid(path, "an object with a type", block);
+  const type = block["type"];
+  if (typeof type !== "string") throw invalid(`${path}.type`, `one of ${BLOCK_TYPES.join(", ")}`, type);
+  if (!BLOCKS.has(type)) {
+    found.forms.push({ kind: "block", value: type, path: `${path}.type`, message: `${path}.type must be one of ${BLOCK_TYPES.join(", ")}; got ${JSON.stringify(type.slice(0, 64))}` });
+    return;
+  }
+  const known = type as BlockType;
+  if (!found.blocks.has(known)) found.blocks.set(known, path);
+  BLOCK_CHECKS[known](block, path, found);
+}
+
+const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string, found: Findings) => void>> = {
+  text: (block, path) => needText(block, "text", path),
+  image_url: (block, path, found) => {
+    if (typeof block["image_url"] === "string") rule(found, "image_url_text", `${path}.image_url`, "must be an object with a url");
+    else needText(needObject(block, "image_url", path), "url", `${path}.image_url`);
+  },
+  input_audio: (block, path) => {
+    const audio = needObject(block, "input_audio", path);
+    needText(audio, "data", `${path}.input_audio`);
+    needText(audio, "format", `${path}.input_audio`);
+  },
+  video_url: (block, path) => needText(needObject(block, "video_url", path), "url", `${path}.video_url`),
+  file: (block, path) => {
+    const file = needObject(block, "file", path);
+    const given = ["file_id", "file_data"].filter((name) => file[name] !== undefined && file[name] !== null);
+    if (given.length === 0) throw new GatewayError("invalid_request", `${path}.file must hold file_id or file_data.`, { param: `${path}.file` });
+    for (const name of given) needText(file, name, `${path}.file`);
+  },
+  document: (block, path) => needText(needObject(block, "source", path), "type", `${path}.source`),
+};
+
+function needObject(parent: JsonObject, name: string, path: string): JsonObject {
+  const value = parent[name];
+  if (!isObject(value)) throw invalid(`${path}.${name}`, "an object", value);
+  return value;
+}
+function needText(parent: JsonObject, name: string, path: string): void {
+  const value = parent[name];
+  if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
+}
+
+/** A breach of the common rules that some vendor's row may allow. */
+function rule(found: Findings, value: string, path: string, expected: string): void {
+  found.forms.push({ kind: "message_rule", value, path, message: `${path} ${expected}` });
+}

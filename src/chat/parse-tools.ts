@@ -1,0 +1,40 @@
+// The rules of `tools` and `tool_choice` (decisions 5.5, 5.7).
+import type { VendorForm } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { functionDefinition, functionName, invalid } from "../core/params.ts";
+
+const CHOICE_WORDS = new Set(["none", "auto", "required"]);
+
+/** Checks every tool; types that only some vendors have are added to `forms`. */
+export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): void {
+  tools.forEach((tool, index) => {
+    const path = `tools[${index}]`;
+    if (!isObject(tool)) throw invalid(path, "an object", tool);
+    const type = tool["type"];
+    if (typeof type !== "string") throw invalid(`${path}.type`, '"function" or "mcp"', type);
+    if (type === "mcp") throw new GatewayError("not_yet_supported", `${path} is of type mcp, which this version of the gateway does not run yet; leave it out.`, { param: `${path}.type` });
+    if (type === "function") {
+      if (!isObject(tool["function"])) throw invalid(`${path}.function`, "an object with a name", tool["function"]);
+      functionDefinition(tool["function"], `${path}.function`);
+    } else forms.push({ kind: "tool", value: type, path: `${path}.type`, message: `${path}.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}` });
+  });
+}
+
+export function parseToolChoice(choice: Json, forms: VendorForm[]): void {
+  if (typeof choice === "string") {
+    if (CHOICE_WORDS.has(choice)) return;
+    forms.push({ kind: "tool_choice", value: choice, path: "tool_choice", message: `tool_choice must be "none", "auto", "required" or an object; got ${JSON.stringify(choice.slice(0, 64))}` });
+    return;
+  }
+  const object = choice as JsonObject;
+  const type = object["type"];
+  if (typeof type !== "string") throw invalid("tool_choice.type", '"function"', type);
+  if (type !== "function") {
+    forms.push({ kind: "tool_choice", value: type, path: "tool_choice.type", message: `tool_choice.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}` });
+    return;
+  }
+  const named = object["function"];
+  if (!isObject(named)) throw invalid("tool_choice.function", "an object with a name", named);
+  functionName(named["name"] ?? null, "tool_choice.function.name");
+}

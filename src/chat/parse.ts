@@ -1,0 +1,157 @@
+// Body text -> ChatRequest: every field in exactly one class (decisions 6.1), checked by the table of the common set and the rules of decisions 5.
+// What depends on the target, such as what its vendor understands, is left to fit.ts.
+import type { CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { Permission } from "../core/identity.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { COMMON, FIELDS, GATEWAY, invalid } from "../core/params.ts";
+import { JsonError, parseJsonObject } from "../wire/json.ts";
+import { parseCallerHeaders } from "./caller-headers.ts";
+import { withToolsForFunctions } from "./legacy-functions.ts";
+import { parseMessages } from "./parse-messages.ts";
+import { parseToolChoice, parseTools } from "./parse-tools.ts";
+
+/** Gateway fields of a request that need the permission `byo_endpoint` (decisions 2.4). */
+const BYO_FIELDS = ["base_url", "api_base", "api_key", "api_version", "deployment_id", "model_list", "headers", "extra_headers"] as const;
+const BYO_PREFIX = /^(aws|vertex)_/;
+
+/** Throws GatewayError `invalid_json`, `invalid_request` and kin with the path in `param`. */
+export function parseChatRequest(text: string): ChatRequest {
+  const { value: body, members } = parseBody(text);
+  const fields = classify(body);
+  const legacy = withToolsForFunctions(fields.common, fields.gateway);
+  const params = checkParams(legacy.params);
+  const conversation = parseMessages(fields.gateway["messages"], legacy.active);
+  const forms = [...conversation.vendorForms];
+  if (params.tools !== undefined) parseTools(params.tools, forms);
+  if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, forms);
+  refuseLater(fields.gateway);
+  return {
+    messages: conversation.messages,
+    params,
+    extra: mergeExtraBody(fields.extra, fields.gateway["extra_body"], body),
+    options: readOptions(fields.gateway, fields.common, fields.extra, legacy.active || conversation.legacy),
+    blocks: conversation.blocks,
+    vendorForms: forms,
+    source: { text, members, rewritten: new Set([...legacy.rewritten, ...(conversation.legacy ? ["messages"] : [])]) },
+    warnings: [],
+  };
+}
+
+function parseBody(text: string) {
+  try {
+    return parseJsonObject(text);
+  } catch (thrown) {
+    if (thrown instanceof JsonError) throw new GatewayError("invalid_json", `The body is not a JSON object: ${thrown.message}`);
+    throw thrown;
+  }
+}
+
+interface Classified {
+  readonly gateway: Readonly<Record<string, Json>>;
+  readonly common: Readonly<Record<string, Json>>;
+  readonly extra: JsonObject;
+}
+
+/** Puts each field into its class and checks it. null is "not set" (decisions 5.2), but for what passes through untouched. */
+function classify(body: JsonObject): Classified {
+  const gateway: Record<string, Json> = {};
+  const common: Record<string, Json> = {};
+  const extra: Record<string, Json> = {};
+  for (const name of Object.keys(body)) {
+    const value = body[name]!;
+    const field = FIELDS.get(name);
+    if (field === undefined) {
+      Object.defineProperty(extra, name, { value, enumerable: true, configurable: true, writable: true });
+      continue;
+    }
+    if (value === null) continue;
+    field.check(value, name);
+    (field.class === "common" ? common : gateway)[name] = value;
+  }
+  return { gateway, common, extra };
+}
+
+/** Rules that tie parameters together (decisions 5.3, 5.5). */
+function checkParams(common: Readonly<Record<string, Json>>): ChatParams {
+  const params: Record<string, Json> = { ...common };
+  for (const name of ["max_tokens", "max_completion_tokens"]) if (params[name] === -1) delete params[name];
+  const { max_tokens: bound, max_completion_tokens: completionBound } = params;
+  if (bound !== undefined && completionBound !== undefined && bound !== completionBound)
+    throw new GatewayError("invalid_request", "max_tokens and max_completion_tokens mean the same and differ; send one of them.", { param: "max_tokens" });
+  const either = bound ?? completionBound;
+  if (either !== undefined) params["max_tokens"] = params["max_completion_tokens"] = either;
+  if (params["stream_options"] !== undefined && params["stream"] !== true)
+    throw new GatewayError("invalid_request", "stream_options may be set only when stream is true.", { param: "stream_options" });
+  if (params["top_logprobs"] !== undefined && params["logprobs"] !== true)
+    throw new GatewayError("invalid_request", "top_logprobs may be set only when logprobs is true.", { param: "top_logprobs" });
+  return params as ChatParams;
+}
+
+/** Fields whose engine is not there yet are validated and then refused, never ignored. */
+function refuseLater(gateway: Readonly<Record<string, Json>>): void {
+  for (const [name, value] of Object.entries(gateway)) {
+    const later = (GATEWAY as Readonly<Record<string, (typeof FIELDS) extends ReadonlyMap<string, infer F> ? F : never>>)[name]?.later;
+    if (later === true || (typeof later === "function" && later(value)))
+      throw new GatewayError("not_yet_supported", `${name} is valid, but this version of the gateway does not act on it yet; leave it out.`, { param: name });
+  }
+}
+
+function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject, legacyFunctions: boolean): CallOptions {
+  const text = (name: string): string | null => (gateway[name] as string | undefined) ?? null;
+  const baseUrl = text("base_url");
+  const apiBase = text("api_base");
+  if (baseUrl !== null && apiBase !== null && baseUrl !== apiBase)
+    throw new GatewayError("invalid_request", "base_url and api_base mean the same and differ; send one of them.", { param: "base_url" });
+  const apiVersion = text("api_version");
+  if (apiVersion !== null) checkAddressWord(apiVersion, "api_version");
+  const timeout = gateway["timeout"] as number | undefined;
+  return {
+    tenantId: text("tenant_id"),
+    projectId: text("project_id"),
+    route: text("route"),
+    model: text("model"),
+    timeoutMs: timeout === undefined ? null : timeout * 1000,
+    metadata: (gateway["metadata"] as JsonObject | undefined) ?? null,
+    dropParams: (gateway["drop_params"] as boolean | undefined) ?? null,
+    headers: parseCallerHeaders(gateway["headers"] as JsonObject | undefined, gateway["extra_headers"] as JsonObject | undefined),
+    baseUrl: baseUrl ?? apiBase,
+    apiVersion,
+    apiKey: text("api_key"),
+    legacyFunctions,
+    needs: neededPermissions(gateway, common, extra),
+  };
+}
+
+function neededPermissions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject): ReadonlyMap<Permission, string> {
+  const first = BYO_FIELDS.find((name) => gateway[name] !== undefined || common[name] !== undefined) ?? Object.keys(extra).find((name) => BYO_PREFIX.test(name));
+  return first === undefined ? NO_NEEDS : new Map([["byo_endpoint", first]]);
+}
+const NO_NEEDS: ReadonlyMap<Permission, string> = new Map();
+
+/** Nothing from a request can bend an address (decisions 1.8). */
+function checkAddressWord(value: string, path: string): void {
+  if (!/^[A-Za-z0-9._-]{1,128}$/.test(value)) throw invalid(path, "1 to 128 letters, digits, dots, underscores or dashes", value);
+}
+
+/**
+ * `extra_body` joins the pass-through fields; objects that are there already are merged key by key. It can set nothing that the gateway acts on
+ * and nothing that the request says as a parameter.
+ */
+function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: JsonObject): JsonObject {
+  if (!isObject(explicit)) return extra;
+  const merged: Record<string, Json> = { ...(extra as Record<string, Json>) };
+  for (const [name, value] of Object.entries(explicit)) {
+    const taken = Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
+    if (taken) throw new GatewayError("reserved_parameter", `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`, { param: `extra_body.${name}` });
+    merged[name] = mergeValue(merged[name], value!);
+  }
+  return merged;
+}
+
+function mergeValue(there: Json | undefined, added: Json): Json {
+  if (!isObject(there) || !isObject(added)) return added;
+  const merged: Record<string, Json> = { ...(there as Record<string, Json>) };
+  for (const [name, value] of Object.entries(added)) merged[name] = mergeValue(merged[name], value!);
+  return merged;
+}

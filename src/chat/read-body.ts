@@ -1,0 +1,62 @@
+// The body of a request as text, within size and time (decisions 5.6). Content-Length is judged first, then what really comes is counted.
+import { GatewayError } from "../core/errors.ts";
+import type { ServerLimits } from "../core/snapshot.ts";
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`. */
+export async function readBody(request: Request, limits: ServerLimits): Promise<string> {
+  const type = request.headers.get("content-type");
+  if (type === null || !JSON_TYPE.test(type)) throw new GatewayError("unsupported_media_type", `The body must be JSON: send content-type: application/json${type === null ? "" : `; got ${JSON.stringify(type.slice(0, 100))}`}.`);
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding !== "identity") throw new GatewayError("unsupported_media_type", `The body must come without content-encoding; got ${JSON.stringify(encoding.slice(0, 100))}.`);
+  const length = request.headers.get("content-length");
+  if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
+  const reading = length === null ? readCounted(request, limits) : request.bytes();
+  const bytes = await inTime(reading, limits.bodyTimeoutMs);
+  if (bytes.length > limits.maxBodyBytes) throw tooLarge(limits);
+  return decodeUtf8(bytes);
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new GatewayError("invalid_json", "The body is not valid UTF-8.");
+  }
+}
+
+async function readCounted(request: Request, limits: ServerLimits): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body as AsyncIterable<Uint8Array>) {
+    size += part.length;
+    if (size > limits.maxBodyBytes) throw tooLarge(limits);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+/** A body that is there already costs no timer worth speaking of; one that drips is cut off here. */
+async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<Uint8Array> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, { headers: { connection: "close" } })), timeoutMs);
+  });
+  try {
+    return await Promise.race([reading, late]);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) throw thrown;
+    throw new GatewayError("invalid_json", "The body broke off before its end.", { headers: { connection: "close" }, cause: thrown });
+  } finally {
+    clearTimeout(timer);
+    reading.catch(() => {});
+  }
+}
+
+function tooLarge(limits: ServerLimits): GatewayError {
+  return new GatewayError("body_too_large", `The body may have at most ${limits.maxBodyBytes} bytes.`);
+}

@@ -1,0 +1,23 @@
+// The headers that stand on every answer of the gateway, errors too (decisions 5.1, 9.5, 9.7; research on clients, H1 to H8, H18).
+import { type GatewayError, errorBody } from "../core/errors.ts";
+
+/** Headers that browsers may read on an answer. */
+const EXPOSED = "x-request-id, x-gateway-trace-id, x-gateway-model, x-gateway-attempts, x-gateway-dropped-params, x-gateway-warnings, retry-after, retry-after-ms, x-should-retry, server-timing";
+
+export function baseHeaders(traceId: string, ownMs: number): Record<string, string> {
+  return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };
+}
+
+/** Empty unless the configuration names the origin (decisions 9.7). */
+export function corsHeaders(origin: string | null, origins: readonly string[]): Readonly<Record<string, string>> {
+  if (origin === null || origins.length === 0 || !(origins.includes("*") || origins.includes(origin))) return {};
+  return { "access-control-allow-origin": origins.includes("*") ? "*" : origin, "access-control-expose-headers": EXPOSED, vary: "origin" };
+}
+
+export function errorResponse(error: GatewayError, traceId: string, ownMs: number, cors: Readonly<Record<string, string>>): Response {
+  const headers: Record<string, string> = { ...baseHeaders(traceId, ownMs), ...cors, ...error.headers, "content-type": "application/json" };
+  const { status, retry } = error.entry;
+  if (!retry) headers["x-should-retry"] = "false";
+  if (status === 401) headers["www-authenticate"] = 'Bearer realm="dragoman"';
+  return new Response(JSON.stringify(errorBody(error, traceId)), { status, headers });
+}

@@ -1,0 +1,200 @@
+// A provider's stream -> the event stream of the client. The head is held until the first content or an error (decisions 7.4); after it a failure is
+// one error event (8.3). Reading follows the client: a client that does not read stops the reading from upstream (8.5).
+import { estimatedUsage } from "../accounting/estimate.ts";
+import type { Usage } from "../core/chat.ts";
+import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts";
+import { createSseParser } from "../wire/sse.ts";
+import { answerFrame, answerHeaders } from "./answer-frame.ts";
+import { type AnswerStream, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
+import { type OpenAnswer, closeAttempt } from "./attempt.ts";
+import type { Call } from "./call.ts";
+import type { FittedRequest } from "./fit.ts";
+import type { Resolved } from "./resolve.ts";
+import { createStreamGrammar } from "./stream-grammar.ts";
+
+const DONE = "data: [DONE]\n\n";
+const KEEP_ALIVE = ": keep-alive\n\n";
+/** Text without content that is held back for its head at most. */
+const MAX_HELD = 1024 * 1024;
+const encoder = new TextEncoder();
+
+export async function replyStream(open: OpenAnswer, fitted: FittedRequest, resolved: Resolved, call: Call): Promise<Response> {
+  const includeUsage = fitted.request.params.stream_options?.include_usage === true;
+  const grammar = createStreamGrammar(answerFrame(call, fitted, resolved), includeUsage);
+  const usage = () => grammar.reportedUsage() ?? estimatedUsage(fitted.request.messages, grammar.generated);
+  const isJson = /^application\/json/i.test(open.response.header("content-type") ?? "");
+  const parser = createSseParser({ maxEventBytes: call.snapshot.limits.maxEventBytes });
+  const stream = isJson ? oneChunk(open, resolved, call, grammar, usage) : openAnswerStream(open.response.body, parser, resolved.provider.openStream(open.decode), grammar, call, usage);
+  const session = new StreamSession(stream, open, resolved, call, usage);
+  const inTime = await session.holdHead();
+  const headers = answerHeaders(call, fitted, inTime ? resolved.target : null, "text/event-stream; charset=utf-8");
+  headers["cache-control"] = "no-cache, no-transform";
+  headers["x-accel-buffering"] = "no";
+  return new Response(session.readable(), { headers });
+}
+
+/** A server that ignores `stream` and answers with JSON. */
+function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, grammar: AnswerStream["grammar"], usage: () => Usage): AnswerStream {
+  let told = false;
+  return {
+    grammar,
+    async next() {
+      if (told) return null;
+      told = true;
+      const text = await call.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes));
+      const answer = resolved.provider.decodeResponse(text, open.decode);
+      // a plain answer is whole by its transport, also where the server names no reason
+      const choices = answer.choices.map((choice) => ({ ...choice, finish_reason: choice.finish_reason ?? ("stop" as const) }));
+      return grammar.write(chunkOfAnswer({ ...answer, choices })) + grammar.finish(usage());
+    },
+  };
+}
+
+/** The life of one streamed reply: what is held, what waits, how it ends. */
+class StreamSession {
+  readonly #stream: AnswerStream;
+  readonly #open: OpenAnswer;
+  readonly #resolved: Resolved;
+  readonly #call: Call;
+  readonly #usage: () => Usage;
+  #held = "";
+  #next: Promise<string | null> | null = null;
+  #over = false;
+  #left = false;
+  #keepAlive: ReturnType<typeof setTimeout> | undefined;
+  #lastSentMs = 0;
+
+  constructor(stream: AnswerStream, open: OpenAnswer, resolved: Resolved, call: Call, usage: () => Usage) {
+    this.#stream = stream;
+    this.#usage = usage;
+    this.#open = open;
+    this.#resolved = resolved;
+    this.#call = call;
+  }
+
+  /** Reads until there is content; false when the time for that is over and the head has to go first. Throws what failed before. */
+  async holdHead(): Promise<boolean> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<"late">((resolve) => (timer = setTimeout(resolve, this.#call.snapshot.limits.headHoldMs, "late")));
+    try {
+      while (!this.#stream.grammar.hasContent() && this.#held.length < MAX_HELD) {
+        this.#next ??= this.#stream.next();
+        // while the head waits alone nobody may be listening any more
+        this.#next.catch(() => {});
+        const text = await Promise.race([this.#next, late]);
+        if (text === "late") return false;
+        this.#next = null;
+        this.#held += text ?? "";
+        if (text === null) break;
+      }
+      this.#markContent();
+      return true;
+    } catch (thrown) {
+      throw this.#close(thrown);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  readable(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => this.#startKeepAlive(controller),
+        pull: async (controller) => {
+          const text = await this.#text();
+          this.#lastSentMs = this.#call.context.clock.monotonic();
+          if (this.#left) return;
+          if (text === null) controller.close();
+          else controller.enqueue(encoder.encode(text));
+        },
+        cancel: () => this.#cancelled(),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** The next text; the failure of a stream that has begun is text as well. */
+  async #text(): Promise<string | null> {
+    if (this.#over) return null;
+    if (this.#held !== "") {
+      const held = this.#held;
+      this.#held = "";
+      return held;
+    }
+    try {
+      const next = this.#next ?? this.#stream.next();
+      this.#next = null;
+      const text = await next;
+      if (this.#call.record.firstContentMs === null) this.#markContent();
+      return text ?? this.#complete();
+    } catch (thrown) {
+      return this.#errorEvent(asGatewayError(this.#close(thrown)));
+    }
+  }
+
+  #markContent(): void {
+    if (this.#stream.grammar.hasContent()) this.#call.record.firstContentMs = this.#open.attempt.firstContentMs = this.#call.elapsedMs();
+  }
+
+  #complete(): string {
+    this.#call.record.status = 200;
+    this.#settle();
+    return DONE;
+  }
+
+  #errorEvent(error: GatewayError): string {
+    this.#call.failed(error);
+    this.#settle();
+    return `data: ${JSON.stringify(errorBody(error, this.#call.traceId))}\n\n${DONE}`;
+  }
+
+  #cancelled(): void {
+    this.#left = true;
+    this.#call.cancel();
+    this.#open.response.body.cancel();
+    if (this.#over) return;
+    this.#open.attempt.code = "client_closed";
+    this.#call.record.status = 499;
+    this.#call.record.code = "client_closed";
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#keepAlive);
+    const { record } = this.#call;
+    const { grammar } = this.#stream;
+    this.#open.attempt.totalMs = this.#call.elapsedMs();
+    record.finishReasons = [...grammar.finishReasons()];
+    record.nativeFinishReasons = [...grammar.nativeFinishReasons()];
+    const reported = grammar.reportedUsage();
+    record.usage = reported ?? (grammar.hasContent() ? this.#usage() : null);
+    record.usageSource = record.usage === null ? null : reported === null ? "estimated" : "provider";
+    this.#call.publish();
+  }
+
+  /** Ends the upstream and gives the error that the call fails with. */
+  #close(thrown: unknown): unknown {
+    this.#open.response.body.cancel();
+    return closeAttempt(this.#open.attempt, thrown, this.#resolved, this.#call, null);
+  }
+
+  /** One timer that looks how long nothing was sent, not one for each chunk. */
+  #startKeepAlive(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { keepAliveMs } = this.#call.snapshot.limits;
+    this.#lastSentMs = this.#call.context.clock.monotonic();
+    // the head had to go before there was anything to send: a comment takes it along
+    if (this.#held === "" && !this.#stream.grammar.hasContent()) controller.enqueue(encoder.encode(KEEP_ALIVE));
+    const look = (): void => {
+      const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
+      if (quietMs >= keepAliveMs) {
+        // a client that does not read gets none: they would pile up
+        if ((controller.desiredSize ?? -1) >= 0) controller.enqueue(encoder.encode(KEEP_ALIVE));
+        this.#lastSentMs = this.#call.context.clock.monotonic();
+      }
+      this.#keepAlive = setTimeout(look, Math.max(1, keepAliveMs - (quietMs >= keepAliveMs ? 0 : quietMs)));
+    };
+    this.#keepAlive = setTimeout(look, keepAliveMs);
+  }
+}

@@ -1,0 +1,95 @@
+// What the schema of an answer demands of single fields, whatever the provider sent (decisions 8.6 to 8.9): finish reasons, usage, log
+// probabilities, tool call ids, service tiers. Plain answers and streams use the same functions.
+import { createHash } from "node:crypto";
+import type { FinishReason, Usage } from "../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+
+const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
+const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** Where the wire form is translated, an answer with tool calls that ended normally says so; a same-shape answer keeps the provider's word. */
+export function strictFinishReason(reason: FinishReason, hasToolCalls: boolean, sameShape: boolean, legacyFunctions: boolean): FinishReason {
+  const said = !sameShape && reason === "stop" && hasToolCalls ? "tool_calls" : reason;
+  return legacyFunctions && hasToolCalls && said === "tool_calls" ? "function_call" : said;
+}
+
+/** Fields at the top of an answer or chunk that the gateway writes itself or that must not go out as they came. Null is left out: it says nothing. */
+export function isVendorField(name: string, value: Json | undefined): boolean {
+  switch (name) {
+    case "id":
+    case "object":
+    case "created":
+    case "model":
+    case "choices":
+    case "usage":
+    case "route":
+    case "x_gateway_trace_id":
+    case "error":
+      return false;
+    case "service_tier":
+      return SERVICE_TIERS.has(value);
+    case "system_fingerprint":
+      return typeof value === "string";
+    default:
+      return value !== null && value !== undefined;
+  }
+}
+
+/** Safe for every provider on the next turn and in the client's own pattern. */
+export function strictCallId(id: string): string {
+  if (CALL_ID.test(id)) return id;
+  const safe = id.replace(/[^a-zA-Z0-9_-]/g, "_");
+  return safe.length <= 64 ? safe : `${safe.slice(0, 43)}_${createHash("sha256").update(id).digest("hex").slice(0, 20)}`;
+}
+
+/** The provider's figures, whole: nulls out, a missing total is the sum. Null when there are no figures. */
+export function strictUsage(usage: JsonObject | null | undefined): Usage | null {
+  if (!isObject(usage)) return null;
+  const prompt = usage["prompt_tokens"];
+  const completion = usage["completion_tokens"];
+  const total = usage["total_tokens"];
+  if (!isCount(prompt) && !isCount(completion)) return null;
+  const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
+  const completionTokens = isCount(completion) ? completion : isCount(total) ? Math.max(0, total - promptTokens) : 0;
+  const whole: Record<string, Json> = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: isCount(total) ? total : promptTokens + completionTokens };
+  for (const [name, value] of Object.entries(usage)) {
+    if (name in whole || value === null || value === undefined) continue;
+    whole[name] = isObject(value) ? withoutNulls(value) : value;
+  }
+  return whole as Usage;
+}
+
+function isCount(value: Json | undefined): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0;
+}
+
+function withoutNulls(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/** Only `content` and `refusal`, each entry whole, nothing else: clients assert it. Null for what is no such object. */
+export function strictLogprobs(logprobs: JsonObject | null | undefined): JsonObject | null {
+  if (!isObject(logprobs)) return null;
+  const { content, refusal } = logprobs;
+  if (!Array.isArray(content) && !Array.isArray(refusal)) return null;
+  return { content: strictEntries(content), refusal: strictEntries(refusal) };
+}
+
+function strictEntries(entries: Json | undefined): Json {
+  if (!Array.isArray(entries)) return null;
+  return (entries as readonly Json[]).filter(isObject).map((entry) => ({ ...strictToken(entry), top_logprobs: Array.isArray(entry["top_logprobs"]) ? (entry["top_logprobs"] as readonly Json[]).filter(isObject).map(strictToken) : [] }));
+}
+
+function strictToken(entry: JsonObject): JsonObject {
+  return { token: typeof entry["token"] === "string" ? entry["token"] : "", logprob: typeof entry["logprob"] === "number" ? entry["logprob"] : -9999, bytes: Array.isArray(entry["bytes"]) ? entry["bytes"] : null };
+}
+
+/** Annotations that clients know: url citations with all their fields. */
+export function strictAnnotations(annotations: Json | undefined): readonly Json[] | null {
+  if (!Array.isArray(annotations)) return null;
+  const kept = (annotations as readonly Json[]).filter((annotation) => {
+    const citation = isObject(annotation) && annotation["type"] === "url_citation" ? annotation["url_citation"] : null;
+    return isObject(citation) && typeof citation["url"] === "string" && typeof citation["title"] === "string" && typeof citation["start_index"] === "number" && typeof citation["end_index"] === "number";
+  });
+  return kept.length > 0 ? kept : null;
+}

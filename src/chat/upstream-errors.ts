@@ -1,0 +1,90 @@
+// What the client sees of a provider's failure (decisions 7.8): the class decides the code, the provider's words are kept, keys and hosts never leave.
+import { type ErrorCode, GatewayError } from "../core/errors.ts";
+import type { Target } from "../core/target.ts";
+import { type FailureClass, MalformedAnswer, type Provider, StreamError, type UpstreamFailure } from "../providers/provider.ts";
+import { formatRetryAfter } from "../wire/retry-after.ts";
+import { UpstreamFault, type UpstreamFaultKind } from "../wire/upstream.ts";
+
+const CODES: Readonly<Record<FailureClass, ErrorCode>> = {
+  authentication: "upstream_authentication",
+  permission: "upstream_authentication",
+  quota: "upstream_quota",
+  not_found: "model_not_found",
+  rate_limit: "rate_limit_exceeded",
+  context_length: "context_length_exceeded",
+  content_policy: "content_policy_violation",
+  invalid_request: "upstream_invalid_request",
+  overloaded: "upstream_overloaded",
+  server: "upstream_error",
+  timeout: "upstream_timeout",
+};
+/** Where the caller brought the credential, its refusal and its account are the caller's to see. */
+const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = { authentication: "credential_rejected", permission: "credential_forbidden", quota: "credential_forbidden" };
+/** Told when a provider names no time: clients of the field give up at once without one. */
+const DEFAULT_RETRY_AFTER_MS = 1000;
+const MAX_MESSAGE = 2000;
+
+export interface FailureContext {
+  readonly target: Target;
+  readonly provider: Provider;
+  readonly retryAfterMs: number | null;
+}
+
+export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
+  const ownCredential = context.target.credential !== null && !context.target.credential.fromCaller;
+  const code = (ownCredential ? undefined : CALLER_CODES[failure.class]) ?? CODES[failure.class];
+  if (code === "upstream_authentication" || code === "upstream_quota") {
+    const what = code === "upstream_quota" ? "reports that the gateway's account is exhausted" : "refused the gateway's own credential";
+    return new GatewayError(code, `${context.provider.label} ${what}. The operator finds the provider's words in the log under the trace id.`, { detail: redacted(failure.message, context.target) });
+  }
+  const words = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
+  if (code === "rate_limit_exceeded") return rateLimited(words, context.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS, failure);
+  const message = code === "context_length_exceeded" && !/maximum context length/i.test(words) ? `The conversation exceeds the model's maximum context length. ${words}` : words;
+  return new GatewayError(code, message, {
+    ...(code === "upstream_invalid_request" && { param: failure.param }),
+    ...(code === "upstream_overloaded" && { headers: formatRetryAfter(context.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS) }),
+  });
+}
+
+function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure): GatewayError {
+  const headers = formatRetryAfter(retryAfterMs);
+  const told = /try again in/i.test(words) ? words : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+  return new GatewayError("rate_limit_exceeded", told, { headers, param: failure.param });
+}
+
+const FAULT_CODES: Readonly<Record<UpstreamFaultKind, ErrorCode>> = {
+  connection: "upstream_connection",
+  timeout: "upstream_timeout",
+  malformed: "upstream_invalid_response",
+  cut: "upstream_incomplete",
+  too_large: "upstream_invalid_response",
+};
+const FAULT_WORDS: Readonly<Record<UpstreamFaultKind, string>> = {
+  connection: "could not be reached",
+  timeout: "did not answer in time",
+  malformed: "answered with something that is not its protocol",
+  cut: "broke off its answer before the end",
+  too_large: "sent more than the gateway takes",
+};
+
+/** Any failure of an attempt as an error of the catalogue; errors of the gateway pass through. */
+export function attemptError(thrown: unknown, context: FailureContext): unknown {
+  if (thrown instanceof StreamError) return failureError(thrown.failure, context);
+  if (thrown instanceof MalformedAnswer) return new GatewayError("upstream_invalid_response", redacted(thrown.message, context.target), { cause: thrown });
+  if (thrown instanceof UpstreamFault) {
+    const clock = thrown.kind === "timeout" ? ` (${redacted(thrown.message, context.target)})` : "";
+    return new GatewayError(FAULT_CODES[thrown.kind], `${context.provider.label} ${FAULT_WORDS[thrown.kind]}${clock}.`, { detail: thrown.message, cause: thrown });
+  }
+  return thrown;
+}
+
+/** A provider's words without the credential and without an address that the operator or the caller configured. */
+function redacted(text: string, target: Target): string {
+  let clean = text;
+  const key = target.credential?.apiKey;
+  if (key !== undefined && key.length >= 8) clean = clean.replaceAll(key, "[credential]");
+  const { host, hostname } = new URL(target.baseUrl);
+  if (/[.:]/.test(host)) clean = clean.replaceAll(host, "[host]");
+  if (hostname.includes(".")) clean = clean.replaceAll(hostname, "[host]");
+  return clean;
+}

@@ -1,0 +1,113 @@
+// A decoder's loose answer -> the body that the client gets: every field that the schema demands, nothing that clients stumble over
+// (decisions 2.5 and 8.6 to 8.9; research on clients, N1 to N5).
+import { newTally, tally, type TokenTally } from "../accounting/estimate.ts";
+import { type AnswerChoice, type ChatAnswer, type FinishReason, isFinishReason, type ToolCall, type Usage } from "../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { MalformedAnswer } from "../providers/provider.ts";
+import { asFunctionCall } from "./legacy-functions.ts";
+import { isVendorField, strictAnnotations, strictCallId, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
+
+/** What an answer says about the call that it belongs to, the same on a plain answer and on every chunk. */
+export interface AnswerFrame {
+  readonly traceId: string;
+  /** `<provider>:<model_name>` that answered. */
+  readonly model: string;
+  readonly route: string;
+  readonly nowSeconds: number;
+  readonly sameShape: boolean;
+  readonly legacyFunctions: boolean;
+  /** Number of choices that were asked for. */
+  readonly choices: number;
+}
+
+export interface WholeAnswer {
+  readonly body: JsonObject;
+  readonly finishReasons: readonly FinishReason[];
+  readonly nativeFinishReasons: readonly string[];
+  readonly usage: Usage;
+  readonly usageEstimated: boolean;
+}
+
+/** Throws MalformedAnswer when there is no choice. `estimate` is asked only when the provider gave no figures. */
+export function wholeAnswer(answer: ChatAnswer, frame: AnswerFrame, estimate: (generated: TokenTally) => Usage): WholeAnswer {
+  if (!Array.isArray(answer.choices) || answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
+  const generated = newTally();
+  const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame, generated));
+  choices.forEach((choice, position) => (choice.json["index"] = denseIndexes(answer.choices) ? (answer.choices[position]!.index as number) : position));
+  const reported = strictUsage(answer.usage);
+  const usage = reported ?? estimate(generated);
+  const body: Record<string, Json> = {
+    id: answerId(answer.id, frame.traceId),
+    object: "chat.completion",
+    created: answerTime(answer.created, frame.nowSeconds),
+    model: frame.model,
+    route: frame.route,
+    choices: choices.map((choice) => choice.json),
+    usage,
+  };
+  for (const name in answer) if (isVendorField(name, answer[name])) body[name] = answer[name]!;
+  body["x_gateway_trace_id"] = frame.traceId;
+  return {
+    body,
+    finishReasons: choices.map((choice) => choice.finishReason),
+    nativeFinishReasons: answer.choices.flatMap((choice) => (typeof choice.native_finish_reason === "string" ? [choice.native_finish_reason] : [])),
+    usage,
+    usageEstimated: reported === null,
+  };
+}
+
+export function answerId(id: Json | undefined, traceId: string): string {
+  return typeof id === "string" && id !== "" ? id : `chatcmpl-${traceId}`;
+}
+
+/** Unix seconds; some vendors send milliseconds, fractions or nothing. */
+export function answerTime(created: Json | undefined, nowSeconds: number): number {
+  if (typeof created !== "number" || !(created > 0)) return nowSeconds;
+  return Math.floor(created > 1e11 ? created / 1000 : created);
+}
+
+function denseIndexes(choices: readonly AnswerChoice[]): boolean {
+  const seen = new Set<unknown>(choices.map((choice) => choice.index));
+  return choices.every((_, position) => seen.has(position));
+}
+
+function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame, generated: TokenTally): { readonly json: Record<string, Json>; readonly finishReason: FinishReason } {
+  const source: JsonObject = isObject(choice.message) ? choice.message : {};
+  const message: Record<string, Json> = { role: "assistant", content: typeof source["content"] === "string" ? source["content"] : null, refusal: typeof source["refusal"] === "string" ? source["refusal"] : null };
+  for (const name in source) {
+    const value = source[name];
+    if (value === null || value === undefined || name in message || name === "tool_calls") continue;
+    if (name === "annotations") {
+      const annotations = strictAnnotations(value);
+      if (annotations !== null) message[name] = annotations;
+    } else if (name !== "reasoning_content" || value !== "") message[name] = value;
+  }
+  const calls = wholeCalls(source["tool_calls"], frame, position);
+  if (calls.length > 0) {
+    if (frame.legacyFunctions) message["function_call"] = asFunctionCall(calls)!;
+    else message["tool_calls"] = calls;
+  }
+  for (const text of [message["content"], message["refusal"], message["reasoning_content"]]) if (typeof text === "string") tally(generated, text);
+  for (const call of calls) if (call.function !== undefined) tally(generated, call.function.name + call.function.arguments);
+  // a plain answer whose transport ended as it should is complete, also where the server names no reason
+  const finishReason = strictFinishReason(isFinishReason(choice.finish_reason) ? choice.finish_reason : "stop", calls.length > 0, frame.sameShape, frame.legacyFunctions);
+  const json: Record<string, Json> = { index: position, message, logprobs: strictLogprobs(choice.logprobs), finish_reason: finishReason };
+  for (const name in choice) if (!(name in json) && choice[name] !== null && choice[name] !== undefined) json[name] = choice[name]!;
+  return { json, finishReason };
+}
+
+function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: number): readonly ToolCall[] {
+  if (!Array.isArray(value)) return [];
+  const ids = new Set<string>();
+  return (value as readonly Json[]).filter(isObject).map((call, index) => {
+    const made = typeof call["id"] === "string" && call["id"] !== "" ? strictCallId(call["id"]) : `call_${frame.traceId.slice(0, 20)}_${position}_${index}`;
+    const id = ids.has(made) ? strictCallId(`${made}_${index}`) : made;
+    ids.add(id);
+    const { index: _index, ...rest } = call;
+    if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]])) return { ...rest, id } as unknown as ToolCall;
+    const called = isObject(call["function"]) ? call["function"] : {};
+    const text = called["arguments"];
+    return { ...rest, id, type: "function", function: { ...called, name: typeof called["name"] === "string" ? called["name"] : "", arguments: typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text) } } as ToolCall;
+  });
+}
+

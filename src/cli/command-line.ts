@@ -1,0 +1,69 @@
+// The command `dragoman`: its subcommands, their options and help. What each does is in the file of its name.
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { readEnvironment } from "../config/environment.ts";
+import { ConfigurationError } from "../config/problem.ts";
+import { VERSION } from "../core/version.ts";
+import { StoreError } from "../store/store.ts";
+import { printError, printLine } from "./output.ts";
+
+/** Gives the exit code. Errors of use and of the system are one line that names the cure, never a stack. */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  let code = 0;
+  const program = createProgram((result) => (code = result));
+  try {
+    await program.parseAsync([...args], { from: "user" });
+    return code;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode;
+    if (!(thrown instanceof Error)) throw thrown;
+    printError(thrown.message);
+    return thrown instanceof ConfigurationError || thrown instanceof StoreError ? 2 : 1;
+  }
+}
+
+function createProgram(setCode: (code: number) => void): Command {
+  const program = new Command("dragoman").description("An LLM gateway: one chat completion operation in front of every model provider.").exitOverride().showHelpAfterError("(dragoman --help shows what there is)");
+  program.version(VERSION, "-v, --version");
+  const json = () => new Option("--json", "print JSON");
+  const config = () => new Option("--config <file>", "configuration file (default: DRAGOMAN_CONFIG, or dragoman.yaml of this folder)");
+  const data = () => new Option("--data <folder>", "folder of the database (default: DRAGOMAN_DATA, or ./data)");
+
+  program
+    .command("serve")
+    .description("run the gateway")
+    .option("--port <n>", "port to listen on (default: PORT, or 4100)")
+    .option("--host <address>", "address to listen on (default: DRAGOMAN_HOST, or 127.0.0.1)")
+    .addOption(data())
+    .addOption(config())
+    .action(async (options) => setCode(await (await import("./serve.ts")).serve(options, readEnvironment())));
+
+  const token = program.command("token").description("access tokens");
+  const withStore = (command: Command) => command.addOption(data()).addOption(config()).addOption(json());
+  withStore(token.command("create").description("make an access token; its text is shown once"))
+    .requiredOption("--name <name>", "name for people")
+    .option("--project <id>", "project of the token; may be left out when there is one")
+    .option("--role <role>", "role cap of a project token (default: developer)")
+    .option("--permission <name...>", "special permissions: byo_endpoint, custom_price, debug")
+    .option("--personal", "a personal token, which belongs to a user")
+    .option("--user <id>", "user of a personal token; may be left out when there is one")
+    .option("--expires-in-days <n>", "lifetime (default: 365 for projects, 90 for users)", positiveNumber)
+    .action(async (options) => (await import("./token.ts")).create(options, readEnvironment()));
+  withStore(token.command("list").description("all access tokens, newest first; never their text")).action(async (options) => (await import("./token.ts")).list(options, readEnvironment()));
+  withStore(token.command("revoke").description("end an access token at once and for good").argument("<id>")).action(async (id, options) => (await import("./token.ts")).revoke(id, options, readEnvironment()));
+  withStore(token.command("rotate").description("give an access token a new secret; the old one goes on for a while").argument("<id>"))
+    .option("--overlap-minutes <n>", "how long the old secret goes on (default: 1440, at least 30)", positiveNumber)
+    .action(async (id, options) => (await import("./token.ts")).rotate(id, options, readEnvironment()));
+
+  program.command("models").description("models that the configuration lists").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).models(options, readEnvironment()));
+  program.command("providers").description("providers that the gateway knows, and which are enabled").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).providersList(options, readEnvironment()));
+  program.command("params").description("what becomes of each common parameter at a model").argument("<provider:model>").addOption(config()).addOption(json()).action(async (model, options) => (await import("./listings.ts")).params(model, options, readEnvironment()));
+  program.command("check").description("read a configuration file and say what is wrong with it").argument("<config>").addOption(json()).action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
+  program.command("version").description("print the version").addOption(json()).action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));
+  return program;
+}
+
+function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError("a number above 0 is expected");
+  return value;
+}

@@ -1,0 +1,53 @@
+// `dragoman models`, `providers` and `params`: what the configuration and the capability tables say, without a server.
+import { capabilityOf } from "../core/capability.ts";
+import { BLOCK_TYPES } from "../core/chat.ts";
+import { COMMON_PARAMETERS } from "../core/params.ts";
+import type { Environment } from "../config/environment.ts";
+import { resolveConfigFile } from "../config/server-options.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import { PROVIDER_FAMILIES } from "../gateway.ts";
+import { listModels } from "../http/models.ts";
+import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
+import { compileSnapshot } from "../snapshot/compile.ts";
+import { loadConfiguration } from "../snapshot/configuration.ts";
+import { printJson, printLine, printTable } from "./output.ts";
+
+export interface ListingFlags {
+  readonly config?: string;
+  readonly json?: true;
+}
+
+export function models(flags: ListingFlags, environment: Environment): void {
+  const listed = listModels(snapshotOf(flags, environment), { providers, builtIn: BUILT_IN_MODELS });
+  if (flags.json === true) return printJson(listed);
+  printTable(["MODEL", "NAME"], listed.map((model) => [String(model["id"]), String(model["name"])]));
+  printLine("\nModels that are not listed work as well: write <provider>:<model_name>, with the name that the provider gives it.");
+}
+
+export function providersList(flags: ListingFlags, environment: Environment): void {
+  const rows = [...snapshotOf(flags, environment).providers.values()].map((settings) => {
+    const provider = providers.get(settings.family)!;
+    const { verified } = provider.capabilities;
+    return { id: settings.id, family: settings.family, label: provider.label, enabled: settings.enabled, base_url: settings.baseUrl, key_variables: provider.keyVariables, verified: verified === "unverified" ? null : verified.date, docs: provider.docs };
+  });
+  if (flags.json === true) return printJson(rows);
+  printTable(["ID", "LABEL", "ENABLED", "KEY VARIABLE", "BASE URL"], rows.map((row) => [row.id, row.label, row.enabled ? "yes" : "no", row.key_variables[0] ?? "-", row.base_url ?? "-"]));
+}
+
+/** Throws Error for an unknown provider. */
+export function params(name: string, flags: ListingFlags, environment: Environment): void {
+  const at = name.search(/[:/]/);
+  const known = snapshotOf(flags, environment).providers;
+  const settings = known.get(at < 0 ? name : name.slice(0, at));
+  if (settings === undefined) throw new Error(`there is no provider ${JSON.stringify(name.slice(0, at < 0 ? undefined : at))}; there are: ${[...known.keys()].join(", ")}`);
+  const provider = providers.get(settings.family)!;
+  const model = at < 0 ? "" : name.slice(at + 1);
+  const rows = [...COMMON_PARAMETERS, ...BLOCK_TYPES].map((feature) => ({ name: feature, kind: (BLOCK_TYPES as readonly string[]).includes(feature) ? "content block" : "parameter", ...capabilityOf(provider.capabilities, feature, model) }));
+  if (flags.json === true) return printJson(rows);
+  printTable(["NAME", "KIND", "SUPPORT", "NOTE"], rows.map((row) => [row.name, row.kind, row.support, [row.note, row.values?.join(" | "), row.range?.join(" to ")].filter(Boolean).join("; ")]));
+}
+
+function snapshotOf(flags: ListingFlags, environment: Environment): Snapshot {
+  const configuration = loadConfiguration({ file: resolveConfigFile({ flags, environment }), families: PROVIDER_FAMILIES, environment });
+  return compileSnapshot({ configuration, identities: { tenants: [], projects: [], users: [], memberships: [], tokens: [] }, families: PROVIDER_FAMILIES, environment, version: 0 });
+}

@@ -1,0 +1,71 @@
+// `dragoman serve`: start, the first words, and a quiet end.
+import type { Environment } from "../config/environment.ts";
+import { resolveConfigFile, resolveServerOptions, type ServerFlags } from "../config/server-options.ts";
+import { VERSION } from "../core/version.ts";
+import { type Gateway, openGateway, PROVIDER_FAMILIES } from "../gateway.ts";
+import { loadConfiguration } from "../snapshot/configuration.ts";
+import { assertFetchConcurrency, requiredEnvironment } from "../wire/upstream-fetch.ts";
+import { printError, printLine } from "./output.ts";
+
+/** Calls under way get this long after SIGTERM. */
+const DRAIN_MS = 30_000;
+
+/** Runs until a signal ends it. Gives the exit code. */
+export async function serve(flags: ServerFlags, environment: Environment): Promise<number> {
+  assertFetchConcurrency(environment.get(requiredEnvironment));
+  const file = resolveConfigFile({ flags, environment });
+  const options = resolveServerOptions({ flags, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  let gateway: Gateway;
+  try {
+    gateway = await openGateway(options, file, environment);
+  } catch (thrown) {
+    const words = startFailure(thrown, options);
+    if (words === null) throw thrown;
+    printError(words);
+    // the log's timer and the store would keep a process alive that serves nothing
+    process.exit(1);
+  }
+  greet(gateway, options.dataFolder);
+  process.on("SIGHUP", () => void gateway.reload());
+  return await ended(gateway);
+}
+
+function startFailure(thrown: unknown, { host, port }: { readonly host: string; readonly port: number }): string | null {
+  const code = (thrown as { readonly code?: unknown } | null)?.code;
+  if (code === "EADDRINUSE") return `port ${port} on ${host} is in use; stop what listens there, or start with --port <another> (PORT=<another>)`;
+  if (code === "EACCES") return `port ${port} on ${host} may not be opened by this user; start with --port <another> above 1023`;
+  if (code === "EADDRNOTAVAIL") return `the address ${host} is not one of this machine; start with --host <another> (DRAGOMAN_HOST=<another>)`;
+  return null;
+}
+
+function greet(gateway: Gateway, dataFolder: string): void {
+  printLine(`Dragoman ${VERSION} listens on ${gateway.url} (data in ${dataFolder})`);
+  if (gateway.firstToken === null) {
+    printLine(`Another access token: dragoman token create --data ${quoted(dataFolder)} --name <name>`);
+    return;
+  }
+  printLine(`\nAccess token, shown this once:\n\n  ${gateway.firstToken}\n\nTry it:\n`);
+  printLine(`curl ${gateway.url}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`);
+}
+
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** The first SIGTERM or SIGINT drains, a second one ends at once. */
+function ended(gateway: Gateway): Promise<number> {
+  return new Promise((resolve) => {
+    let ending = false;
+    const end = (): void => {
+      if (ending) process.exit(1);
+      ending = true;
+      void gateway.close(DRAIN_MS).then((drained) => {
+        if (!drained) printError(`calls were still under way after ${DRAIN_MS / 1000} s and have been cut`);
+        resolve(0);
+        process.exit(0);
+      });
+    };
+    process.on("SIGTERM", end);
+    process.on("SIGINT", end);
+  });
+}

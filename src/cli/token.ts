@@ -1,0 +1,85 @@
+// `dragoman token ...`: works on the database itself, also while a server runs on it; the server follows within a second.
+import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } from "../auth/token-admin.ts";
+import type { Environment } from "../config/environment.ts";
+import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
+import { systemClock } from "../core/clock.ts";
+import { openStore, PROVIDER_FAMILIES } from "../gateway.ts";
+import { loadConfiguration } from "../snapshot/configuration.ts";
+import type { Store } from "../store/store.ts";
+import { printJson, printLine, printTable } from "./output.ts";
+
+export interface StoreFlags {
+  readonly data?: string;
+  readonly config?: string;
+  readonly json?: true;
+}
+export interface CreateFlags extends StoreFlags {
+  readonly name: string;
+  readonly project?: string;
+  readonly role?: string;
+  readonly permission?: readonly string[];
+  readonly personal?: true;
+  readonly user?: string;
+  readonly expiresInDays?: number;
+}
+
+export async function create(flags: CreateFlags, environment: Environment): Promise<void> {
+  const request = {
+    name: flags.name,
+    personal: flags.personal === true,
+    projectId: flags.project ?? null,
+    userId: flags.user ?? null,
+    role: flags.role ?? null,
+    permissions: flags.permission ?? [],
+    expiresInDays: flags.expiresInDays ?? null,
+  };
+  printIssued(await withStore(flags, environment, (store) => createToken(store, request, systemClock.now())), flags);
+}
+
+export async function rotate(id: string, flags: StoreFlags & { readonly overlapMinutes?: number }, environment: Environment): Promise<void> {
+  const overlapMs = flags.overlapMinutes === undefined ? null : flags.overlapMinutes * 60_000;
+  printIssued(await withStore(flags, environment, (store) => rotateToken(store, id, { overlapMs }, systemClock.now())), flags);
+}
+
+export async function revoke(id: string, flags: StoreFlags, environment: Environment): Promise<void> {
+  const record = await withStore(flags, environment, (store) => revokeToken(store, id, systemClock.now()));
+  if (flags.json === true) printJson({ id: record.id, revoked_at: iso(record.revokedAtMs!) });
+  else printLine(`The access token ${record.id} (${record.name}) is revoked.`);
+}
+
+export async function list(flags: StoreFlags, environment: Environment): Promise<void> {
+  const tokens = await withStore(flags, environment, (store) => listTokens(store, systemClock.now()));
+  if (flags.json === true)
+    printJson(
+      tokens.map((token) => ({
+        id: token.id, kind: token.kind, name: token.name, tenant: token.tenantId, project: token.projectId, user: token.userId, role: token.role, permissions: token.permissions, state: token.state,
+        created_at: iso(token.createdAtMs), expires_at: iso(token.expiresAtMs), revoked_at: token.revokedAtMs === null ? null : iso(token.revokedAtMs),
+      })),
+    );
+  else
+    printTable(
+      ["ID", "NAME", "KIND", "OF", "ROLE", "PERMISSIONS", "STATE", "EXPIRES"],
+      tokens.map((token) => [token.id, token.name, token.kind, token.projectId ?? token.userId ?? "", token.role ?? "-", token.permissions.join(",") || "-", token.state, iso(token.expiresAtMs).slice(0, 10)]),
+    );
+}
+
+function printIssued({ id, text, record }: IssuedToken, flags: StoreFlags): void {
+  if (flags.json === true)
+    printJson({ id, token: text, name: record.name, kind: record.kind, tenant: record.tenantId, project: record.projectId, user: record.userId, role: record.role, permissions: record.permissions, expires_at: iso(record.expiresAtMs) });
+  else printLine(`${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`);
+}
+
+async function withStore<T>(flags: StoreFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {
+  const file = resolveConfigFile({ flags, environment });
+  const { dataFolder } = resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  const store = await openStore(dataFolder);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,65 @@
+// The only reader of the process's environment. It is read once, at the start; what a variable means is here, what overrides what in
+// server-options.ts.
+import { HOST, LOG_LEVELS, type LogLevel } from "./sections.ts";
+import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
+
+/** The variables that the gateway itself understands; beside them the keys of providers, and whatever the file names in `${NAME}`. */
+export const VARIABLES = {
+  PORT: "Port to listen on.",
+  DRAGOMAN_HOST: "Address to listen on.",
+  DRAGOMAN_DATA: "Folder of the database.",
+  DRAGOMAN_CONFIG: "Configuration file. Without it `dragoman.yaml` of the working directory is read, if there is one.",
+  DRAGOMAN_LOG_LEVEL: `Least important level that is logged: ${LOG_LEVELS.join(", ")}.`,
+  DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "`1`: addresses that come with a request may lie in private networks; `0`: they may not, whatever the file says.",
+} as const;
+type Variable = keyof typeof VARIABLES;
+
+export interface Environment {
+  readonly port: number | null;
+  readonly host: string | null;
+  readonly dataFolder: string | null;
+  readonly configFile: string | null;
+  readonly logLevel: LogLevel | null;
+  readonly allowPrivateAddresses: boolean | null;
+  /** Any variable, as for `${NAME}` in the file and the keys of providers. Undefined when it is not set or empty. */
+  get(name: string): string | undefined;
+}
+
+/** Takes a copy: a later change of the source changes nothing. Throws ConfigurationError when a variable has a value that it cannot have. */
+export function readEnvironment(source: Readonly<Record<string, string | undefined>> = process.env): Environment {
+  const values = new Map(Object.entries(source).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""));
+  const problems: ConfigurationProblem[] = [];
+  const read = <T>(name: Variable, expected: string, parse: (text: string) => T | undefined): T | null => {
+    const text = values.get(name);
+    if (text === undefined) return null;
+    const value = parse(text.trim());
+    if (value === undefined) problems.push({ file: "environment", line: null, column: null, path: name, message: `expected ${expected}` });
+    return value ?? null;
+  };
+  const text = (value: string): string | undefined => value || undefined;
+  const environment: Environment = Object.freeze({
+    port: read("PORT", "a port from 0 to 65535", parsePort),
+    host: read("DRAGOMAN_HOST", "a host name or an address, without scheme and port", parseHost),
+    dataFolder: read("DRAGOMAN_DATA", "a path", text),
+    configFile: read("DRAGOMAN_CONFIG", "a path", text),
+    logLevel: read("DRAGOMAN_LOG_LEVEL", `one of ${LOG_LEVELS.join(", ")}`, (value) => LOG_LEVELS.find((level) => level === value.toLowerCase())),
+    allowPrivateAddresses: read("DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "1 or 0", parseSwitch),
+    get: (name: string) => values.get(name),
+  });
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return environment;
+}
+
+export function parsePort(text: string): number | undefined {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
+  return port <= 65_535 ? port : undefined;
+}
+
+export function parseHost(text: string): string | undefined {
+  return HOST.test(text) ? text : undefined;
+}
+
+function parseSwitch(text: string): boolean | undefined {
+  if (text === "1" || text === "true") return true;
+  return text === "0" || text === "false" ? false : undefined;
+}

@@ -1,0 +1,135 @@
+// Tells when the text of a file has changed. The folder is watched, because editors and deployments put a new file in the old one's place;
+// and the file is looked at every `pollMs`, because not every file system tells its watchers.
+import { statSync, watch, type FSWatcher } from "node:fs";
+import { basename, dirname } from "node:path";
+import { readConfigText } from "./file.ts";
+import { ConfigurationError } from "./problem.ts";
+
+export interface FollowOptions {
+  readonly file: string;
+  /** What was read of it last. */
+  readonly text: string;
+  readonly pollMs: number;
+  /** Neither of them may throw. A text is told once; so is a fault, until there is another or the file can be read again. */
+  readonly onText: (text: string) => void;
+  readonly onFault: (fault: ConfigurationError) => void;
+}
+
+/** A file that changes is left alone until it has been the same for this long: it may be half written. */
+const SETTLE_MS = 40;
+/** One that is written all the time is read after this many looks all the same. */
+const SETTLE_LOOKS = 8;
+/** A second change within the resolution of a file system's clock (up to 2 s) leaves the same time stamp. */
+const STAMP_RESOLUTION_MS = 2000;
+
+export class FileFollower {
+  readonly #options: FollowOptions;
+  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #watcher: FSWatcher | null;
+  #text: string;
+  #fault: string | null = null;
+  /** The stamp that `#text` was read under; null when a look at the stamp alone would not do. */
+  #stamp: string | null = null;
+  #closed = false;
+  #last: Promise<void> = Promise.resolve();
+  #waiting: Promise<void> | null = null;
+  #wake: (() => void) | null = null;
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+    this.#text = options.text;
+    this.#timer = setInterval(() => void this.check(), options.pollMs);
+    this.#timer.unref();
+    this.#watcher = this.#watchFolder();
+  }
+
+  /** Looks now, or after the look that is under way. `again`: tells the text also when it is the same as before. */
+  check({ again = false }: { readonly again?: boolean } = {}): Promise<void> {
+    if (!again && this.#waiting !== null) return this.#waiting;
+    const look = this.#last.then(() => {
+      if (this.#waiting === look) this.#waiting = null;
+      return this.#look(again);
+    });
+    if (!again) this.#waiting = look;
+    // Should a listener throw in spite of all, its error shows as unhandled, and the next look takes place.
+    this.#last = look.catch(() => undefined);
+    return look;
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#watcher?.close();
+    this.#wake?.();
+  }
+
+  #watchFolder(): FSWatcher | null {
+    const name = basename(this.#options.file);
+    try {
+      const watcher = watch(dirname(this.#options.file), { persistent: false }, (_event, changed) => {
+        if (changed === null || changed === name) void this.check();
+      });
+      watcher.on("error", () => watcher.close());
+      return watcher;
+    } catch {
+      return null;
+    }
+  }
+
+  async #look(again: boolean): Promise<void> {
+    if (this.#closed) return;
+    let stamp = stampOf(this.#options.file);
+    if (!again && stamp !== null && stamp.text === this.#stamp) return;
+    for (let looks = 0; looks < SETTLE_LOOKS && !again; looks++) {
+      await this.#sleep(SETTLE_MS);
+      if (this.#closed) return;
+      const before = stamp;
+      stamp = stampOf(this.#options.file);
+      if (stamp?.text === before?.text) break;
+    }
+    this.#read(again, stamp);
+  }
+
+  #read(again: boolean, stamp: Stamp | null): void {
+    try {
+      const text = readConfigText(this.#options.file);
+      // Whoever cuts a file to nothing is about to write it, or has no room left on the disk.
+      if (text.trim() === "" && this.#text.trim() !== "") throw new ConfigurationError([{ file: this.#options.file, line: null, column: null, path: "", message: "is empty now" }]);
+      const changed = text !== this.#text;
+      this.#text = text;
+      this.#fault = null;
+      this.#stamp = stamp !== null && Date.now() - stamp.mtimeMs > STAMP_RESOLUTION_MS ? stamp.text : null;
+      if (changed || again) this.#options.onText(text);
+    } catch (thrown) {
+      if (!(thrown instanceof ConfigurationError)) throw thrown;
+      this.#stamp = null;
+      if (thrown.message !== this.#fault || again) this.#options.onFault(thrown);
+      this.#fault = thrown.message;
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+interface Stamp {
+  readonly text: string;
+  readonly mtimeMs: number;
+}
+
+function stampOf(file: string): Stamp | null {
+  try {
+    const stat = statSync(file, { bigint: true });
+    return { text: `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`, mtimeMs: Number(stat.mtimeMs) };
+  } catch {
+    // Reading it says why.
+    return null;
+  }
+}

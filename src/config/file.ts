@@ -1,0 +1,99 @@
+// One configuration file: its bytes, its YAML, its schema. Everything that is wrong with it comes out in one ConfigurationError, in the
+// order of the file.
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import type { z } from "zod";
+import type { Variables } from "./expansion.ts";
+import { issueProblems } from "./issues.ts";
+import { ConfigurationError, type ConfigurationProblem, type Path } from "./problem.ts";
+import { parseYaml, type YamlDocument } from "./yaml-document.ts";
+
+export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
+const MAX_SYNTAX_PROBLEMS = 50;
+
+/**
+ * The text of a file. Throws ConfigurationError when it cannot be read, is no regular file, is larger than `MAX_CONFIG_FILE_BYTES` or is
+ * not UTF-8. Blocks: it runs at the start and when the file has changed, and a file of this size takes a millisecond.
+ */
+export function readConfigText(file: string): string {
+  const problem = (message: string): ConfigurationError => new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
+  let bytes: Uint8Array;
+  try {
+    // Without O_NONBLOCK a named pipe would hold the process until somebody writes to it.
+    const descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      if (!fstatSync(descriptor).isFile()) throw problem("is not a file");
+      // One byte more than allowed tells a file that is too large from one that just fits, whatever its size was a moment ago.
+      const buffer = Buffer.alloc(MAX_CONFIG_FILE_BYTES + 1);
+      let length = 0;
+      for (let count = -1; count !== 0 && length < buffer.length; length += count) count = readSync(descriptor, buffer, length, buffer.length - length, null);
+      bytes = buffer.subarray(0, length);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (thrown) {
+    if (thrown instanceof ConfigurationError) throw thrown;
+    throw problem((thrown as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : `cannot be read: ${(thrown as Error).message}`);
+  }
+  if (bytes.length > MAX_CONFIG_FILE_BYTES) throw problem(`is larger than ${MAX_CONFIG_FILE_BYTES} bytes`);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw problem("is not UTF-8");
+  }
+}
+
+export interface ConfigFile<Schema extends z.ZodType> {
+  /** As it stands in problems. */
+  readonly file: string;
+  readonly text: string;
+  readonly schema: Schema;
+  readonly environment: Variables;
+}
+
+/** The value of a configuration file. An empty text is an empty mapping. Throws ConfigurationError. */
+export function readConfigFile<Schema extends z.ZodType>({ file, text, schema, environment }: ConfigFile<Schema>): z.output<Schema> {
+  if (Buffer.byteLength(text) > MAX_CONFIG_FILE_BYTES) throw new ConfigurationError([{ file, line: null, column: null, path: "", message: `is larger than ${MAX_CONFIG_FILE_BYTES} bytes` }]);
+  const document = parseYaml(file, text, environment);
+  const value = document.value ?? {};
+  let result = schema.safeParse(value);
+  if (!result.success && coerceExpanded(value, result.error.issues, document)) result = schema.safeParse(value);
+  const problems = withoutEchoes(document.problems);
+  // A part that could not be read is missing in the value: what the schema says about that part is not worth saying.
+  const known = new Set(problems.map(({ path }) => path));
+  if (!result.success && !problems.some(({ path }) => path === "")) {
+    for (const problem of issueProblems(result.error.issues, value, schema, document)) if (!known.has(problem.path)) problems.push(problem);
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)));
+  return result.data as z.output<Schema>;
+}
+
+/** One slip can throw a parser off for the rest of a file: at one place one problem is enough, and at many places the first ones. */
+function withoutEchoes(problems: readonly ConfigurationProblem[]): ConfigurationProblem[] {
+  const places = new Set<string>();
+  return problems.filter(({ line, column, path }) => places.size < MAX_SYNTAX_PROBLEMS && places.size < places.add(`${line}:${column}:${path}`).size);
+}
+
+/**
+ * An expansion is always a text, so that a value can never break out of its place. Where the schema asks for a number or a boolean there,
+ * the text is read as one. A quoted "80" that was written as such stays a text, and is refused.
+ */
+function coerceExpanded(value: unknown, issues: readonly z.core.$ZodIssue[], { expanded }: YamlDocument): boolean {
+  let coerced = false;
+  for (const issue of issues) {
+    if (issue.code !== "invalid_type") continue;
+    const path = issue.path as Path;
+    const text = expanded.get(JSON.stringify(path));
+    const replacement = text === undefined ? undefined : scalarOf(text.trim(), issue.expected);
+    if (replacement === undefined) continue;
+    const parent = path.slice(0, -1).reduce<unknown>((node, step) => (node as Record<string | number, unknown>)[step], value);
+    (parent as Record<string | number, unknown>)[path.at(-1)!] = replacement;
+    coerced = true;
+  }
+  return coerced;
+}
+
+function scalarOf(text: string, expected: string): number | boolean | undefined {
+  if (expected === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
+  if ((expected === "number" || expected === "int") && /^-?\d{1,20}(\.\d{1,20})?$/.test(text)) return Number(text);
+  return undefined;
+}

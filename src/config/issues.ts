@@ -1,0 +1,94 @@
+// What zod found, in the words of somebody who edits the file: position, path, what was expected and what kind of thing is there.
+import { z } from "zod";
+import { formatKey, type ConfigurationProblem, type Path } from "./problem.ts";
+import { didYouMean } from "./suggestion.ts";
+import type { YamlDocument } from "./yaml-document.ts";
+
+type Issue = z.core.$ZodIssue;
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+export function issueProblems(issues: readonly Issue[], value: unknown, schema: z.ZodType, document: YamlDocument): readonly ConfigurationProblem[] {
+  let shape: JsonSchema | undefined;
+  const shapeAt = (path: Path): JsonSchema | undefined => walk((shape ??= z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })), path);
+  const problems: ConfigurationProblem[] = [];
+  for (const issue of issues.flatMap((each) => flatten(each, valueAt(value, each.path as Path)))) {
+    const path = issue.path as Path;
+    if (issue.code === "unrecognized_keys") {
+      const known = Object.keys(shapeAt(path)?.properties ?? {});
+      for (const key of issue.keys) problems.push(document.problemAt([...path, key], `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}`));
+    } else problems.push(document.problemAt(path, wordsOf(issue, valueAt(value, path)) + otherKey(issue, path, shapeAt)));
+  }
+  return problems;
+}
+
+/** In a mapping that takes any key, a mistyped key of its own shows as a value of the wrong type. */
+function otherKey(issue: Issue, path: Path, shapeAt: (path: Path) => JsonSchema | undefined): string {
+  const key = path.at(-1);
+  const own = issue.code === "invalid_type" && typeof key === "string" ? Object.keys(shapeAt(path.slice(0, -1))?.properties ?? {}) : [];
+  return typeof key === "string" && !own.includes(key) ? didYouMean(key, own) : "";
+}
+
+/** Of a value that may have one of several forms, only the form that it has the type of is worth a word. */
+function flatten(issue: Issue, value: unknown): readonly Issue[] {
+  if (issue.code !== "invalid_union") return [issue];
+  const forms = issue.errors.filter((form) => !form.some(({ code, path }) => code === "invalid_type" && path.length === 0));
+  if (forms.length !== 1) {
+    const expected = issue.errors.flat().flatMap((each) => (each.code === "invalid_type" && each.path.length === 0 ? [nounOf(each.expected)] : []));
+    return [{ ...issue, code: "custom", message: expected.length === 0 ? issue.message : `expected ${[...new Set(expected)].join(" or ")}, got ${kindOf(value)}` } as Issue];
+  }
+  return forms[0]!.flatMap((each) => flatten({ ...each, path: [...issue.path, ...each.path] } as Issue, valueAt(value, each.path as Path)));
+}
+
+function wordsOf(issue: Issue, value: unknown): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return value === undefined ? `is missing: expected ${nounOf(issue.expected)}` : `expected ${nounOf(issue.expected)}, got ${kindOf(value)}`;
+    case "invalid_value":
+      return `expected one of ${issue.values.join(", ")}${typeof value === "string" ? didYouMean(value, issue.values.map(String)) : `, got ${kindOf(value)}`}`;
+    case "too_small":
+      if (issue.origin === "string" && issue.minimum === 1) return "expected a text that is not empty";
+      return `expected ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}${unitOf(issue.origin)}`;
+    case "too_big":
+      return `expected ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}${unitOf(issue.origin)}`;
+    case "invalid_key":
+    case "invalid_element":
+      return issue.issues.map((each) => each.message).join("; ");
+    default:
+      // The schema's own words: each check of a format has some, and none quotes the value.
+      return issue.message;
+  }
+}
+
+function nounOf(expected: string): string {
+  if (expected === "object" || expected === "record") return "a mapping";
+  if (expected === "array") return "a list";
+  if (expected === "int") return "a whole number";
+  return expected === "boolean" ? "true or false" : expected;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "a mapping" : typeof value;
+}
+
+function unitOf(origin: string): string {
+  if (origin === "string") return " characters";
+  return origin === "array" || origin === "set" || origin === "map" ? " entries" : "";
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((node, step) => (typeof node === "object" && node !== null && Object.hasOwn(node, step) ? (node as Record<string | number, unknown>)[step] : undefined), value);
+}
+
+/** The schema of what stands at `path`. */
+function walk(schema: JsonSchema, path: Path): JsonSchema | undefined {
+  const [step, ...rest] = path;
+  if (step === undefined) return schema;
+  const forms = [schema, ...((schema.anyOf ?? []) as readonly JsonSchema[])];
+  for (const form of forms) {
+    const next = typeof step === "number" ? form.items : (form.properties?.[step] ?? form.additionalProperties);
+    if (typeof next === "object" && !Array.isArray(next)) return walk(next as JsonSchema, rest);
+  }
+  return undefined;
+}

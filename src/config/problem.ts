@@ -1,0 +1,43 @@
+// What is wrong with a configuration, said so that an editor can jump to it: file, line, column, key, and what was expected. A value from
+// the file never stands in a problem: it may be a secret.
+
+export interface ConfigurationProblem {
+  /** The file as it was named, or where else the value came from: `environment`, `command line`. */
+  readonly file: string;
+  /** Counted from 1; null where there is no line, as for the whole file or a variable. */
+  readonly line: number | null;
+  readonly column: number | null;
+  /** Keys joined by dots, indexes in brackets: `providers.openai.models[2].id`. Empty: the whole file. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Thrown when a configuration cannot be used. Its message has one line for each problem. */
+export class ConfigurationError extends Error {
+  readonly problems: readonly ConfigurationProblem[];
+  constructor(problems: readonly ConfigurationProblem[]) {
+    super(problems.map(formatProblem).join("\n"));
+    this.name = "ConfigurationError";
+    this.problems = problems;
+  }
+}
+
+/** `dragoman.yaml:7:5 providers.openai.api_key: expected string, got number`. */
+export function formatProblem({ file, line, column, path, message }: ConfigurationProblem): string {
+  const place = line === null ? file : `${file}:${line}:${column ?? 1}`;
+  return path === "" ? `${place}: ${message}` : `${place} ${path}: ${message}`;
+}
+
+export type Path = readonly (string | number)[];
+
+/** A key that is no plain word may be a mistyped secret (`api_key:sk-...` without a space is one key): only its plain beginning is shown. */
+export function formatKey(key: string): string {
+  const plain = /^[A-Za-z0-9_.-]{0,40}/.exec(key)![0];
+  return plain.length === key.length || key.length <= 3 ? key : `${plain}...`;
+}
+
+export function formatPath(path: Path): string {
+  let text = "";
+  for (const step of path) text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${formatKey(step)}`;
+  return text;
+}

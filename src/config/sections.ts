@@ -1,0 +1,129 @@
+// The schemas of the sections that concern the gateway as a server: `server`, `log`, `cors`, `ops`, `settings`, `tenants`, `projects`. In the
+// file durations are seconds (`_s`) and sizes bytes; from here on they have the names and units of core/snapshot.ts. The descriptions are what
+// docs/configuration.md and dragoman.schema.json show.
+import { z } from "zod";
+import type { ScopeSettings, ServerLimits } from "../core/snapshot.ts";
+
+export const DEFAULT_PORT = 4100;
+export const DEFAULT_HOST = "127.0.0.1";
+export const DEFAULT_DATA_FOLDER = "data";
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+/** Bun's fetch has a ceiling of this many requests for the whole process. */
+const MAX_CONCURRENT_CALLS = 65_535;
+const MIB = 1024 * 1024;
+
+const toMs = (seconds: number): number => Math.max(1, Math.round(seconds * 1000));
+const seconds = (fallback: number, max: number, description: string) => z.number().gt(0).max(max).default(fallback).meta({ title: "Seconds", description });
+const bytes = (fallback: number, min: number, max: number, description: string) => z.int().min(min).max(max).default(fallback).meta({ title: "Bytes", description });
+
+/** A host name or address without scheme, port or brackets. */
+export const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
+
+export const serverSection = z
+  .strictObject({
+    host: z.string().regex(HOST, "expected a host name or an address, without scheme and port").default(DEFAULT_HOST).meta({
+      title: "Host",
+      description: "Address to listen on. The default is reachable from this machine only; `0.0.0.0` or `::` listens on every interface, as a container needs it.",
+      variable: "DRAGOMAN_HOST",
+      flag: "--host",
+    }),
+    port: z.int().min(0).max(65_535).default(DEFAULT_PORT).meta({ title: "Port", description: "Port to listen on; 0 takes a free one.", variable: "PORT", flag: "--port" }),
+    data: z.string().min(1).max(4096).default(DEFAULT_DATA_FOLDER).meta({
+      title: "Data folder",
+      description: "Folder of the database. A relative path starts at the working directory.",
+      variable: "DRAGOMAN_DATA",
+      flag: "--data",
+    }),
+    max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; above it the answer is 413."),
+    body_timeout_s: seconds(60, 3600, "The body of a request has to be complete this long after its head."),
+    max_concurrent_calls: z.int().min(1).max(MAX_CONCURRENT_CALLS).default(10_000).meta({ title: "Calls", description: "Calls under way at the same time; one more is answered 503." }),
+    max_answer_bytes: bytes(64 * MIB, 1024, 1024 * MIB, "Largest plain answer of a provider that is read, after decompression."),
+    max_event_bytes: bytes(16 * MIB, 1024, 256 * MIB, "Longest single event of a provider's stream."),
+    default_timeout_s: seconds(600, 86_400, "Time for a whole call, retries included, when the request has no `timeout`."),
+    connect_timeout_s: seconds(10, 600, "Time to connect to a provider."),
+    first_byte_timeout_s: seconds(600, 86_400, "Time from the request to a provider to the head of its answer. A model that reasons may be silent for minutes."),
+    between_bytes_timeout_s: seconds(300, 86_400, "Longest silence inside a provider's answer."),
+    head_hold_s: seconds(10, 10, "A stream's head waits for the first content at most this long, so that an early failure still has its own status."),
+    keep_alive_s: seconds(15, 60, "A comment goes out on a silent stream this often."),
+  })
+  .transform((file) => ({
+    host: file.host,
+    port: file.port,
+    data: file.data,
+    limits: {
+      maxBodyBytes: file.max_body_bytes,
+      bodyTimeoutMs: toMs(file.body_timeout_s),
+      maxConcurrentCalls: file.max_concurrent_calls,
+      maxAnswerBytes: file.max_answer_bytes,
+      maxEventBytes: file.max_event_bytes,
+      defaultTimeoutMs: toMs(file.default_timeout_s),
+      connectTimeoutMs: toMs(file.connect_timeout_s),
+      firstByteTimeoutMs: toMs(file.first_byte_timeout_s),
+      betweenBytesTimeoutMs: toMs(file.between_bytes_timeout_s),
+      headHoldMs: toMs(file.head_hold_s),
+      keepAliveMs: toMs(file.keep_alive_s),
+    } satisfies ServerLimits,
+  }))
+  .prefault({})
+  .meta({ title: "Server", description: "Where the gateway listens, and the bounds within which it works. `host`, `port` and `data` are read at the start; all others take effect when the file is saved." });
+
+export const logSection = z
+  .strictObject({
+    level: z.enum(LOG_LEVELS).default("info").meta({ title: "Level", description: "Least important level that is logged. Read at the start.", variable: "DRAGOMAN_LOG_LEVEL" }),
+  })
+  .prefault({})
+  .meta({ title: "Log", description: "The log, one JSON object a line." });
+
+const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
+
+export const corsSection = z
+  .strictObject({
+    origins: z
+      .array(z.string().refine(isOrigin, 'expected an origin such as "https://chat.example.com", in lower case and without a path, or "*"'))
+      .max(1000)
+      .default([])
+      .meta({ title: "Origins", description: 'Origins of web pages that may call the gateway from a browser; `"*"` for every one. Empty: none.' }),
+  })
+  .prefault({})
+  .meta({ title: "CORS", description: "Calls from web pages of other origins." });
+
+export const opsSection = z
+  .strictObject({
+    open: z.boolean().default(false).meta({ title: "Open", description: "Let everybody who reaches the port read `/metrics` and `/readyz?verbose`. Otherwise they answer this machine and admin tokens only." }),
+  })
+  .prefault({})
+  .meta({ title: "Operations", description: "The endpoints for monitoring." });
+
+const DROP_PARAMS = "Drop parameters that a model's provider does not have, and name them in `x-gateway-dropped-params`, where the call would otherwise be refused.";
+const DISABLE_STOP_LIMIT = "Pass more than 4 stop sequences on; otherwise the first 4 are kept.";
+
+const scopeSettings = z.strictObject({
+  drop_params: z.boolean().optional().meta({ title: "Drop parameters", description: `${DROP_PARAMS} Not set: the next wider scope decides.` }),
+  disable_stop_sequence_limit: z.boolean().optional().meta({ title: "No limit on stop sequences", description: `${DISABLE_STOP_LIMIT} Not set: the next wider scope decides.` }),
+});
+const toScopeSettings = (file: z.output<typeof scopeSettings>): ScopeSettings => ({ dropParams: file.drop_params ?? null, disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null });
+
+export const settingsSection = z
+  .strictObject({
+    drop_params: z.boolean().default(false).meta({ title: "Drop parameters", description: `${DROP_PARAMS} The setting nearest to the call decides: request, route, project, tenant, then this one.` }),
+    disable_stop_sequence_limit: z.boolean().default(false).meta({ title: "No limit on stop sequences", description: DISABLE_STOP_LIMIT }),
+  })
+  .transform(toScopeSettings)
+  .prefault({})
+  .meta({ title: "Settings", description: "How requests are treated where no tenant, project or request says otherwise." });
+
+/** Ids of tenants and projects. */
+const SCOPE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const scopesSection = (title: string, noun: string) =>
+  z
+    .record(
+      z.string().regex(SCOPE_ID, "expected an id of 1 to 64 letters, digits, dashes, dots and underscores"),
+      z.strictObject({ settings: scopeSettings.transform(toScopeSettings).prefault({}).meta({ title: "Settings", description: `Settings of this ${noun}.` }) }).prefault({}),
+    )
+    .transform((file): ReadonlyMap<string, ScopeSettings> => new Map(Object.entries(file).map(([id, { settings }]) => [id, settings])))
+    .prefault({})
+    .meta({ title, description: `Settings of single ${title.toLowerCase()}, by id. They narrow or widen \`settings\`; the ${title.toLowerCase()} themselves are kept in the database.` });
+
+export const tenantsSection = scopesSection("Tenants", "tenant");
+export const projectsSection = scopesSection("Projects", "project");

@@ -1,0 +1,59 @@
+// What overrides what: a flag of the command line, then the environment, then the file, then the default.
+import { existsSync } from "node:fs";
+import { parseHost, parsePort, type Environment } from "./environment.ts";
+import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
+import type { LogLevel } from "./sections.ts";
+
+/** As they come from the command line, unchecked. */
+export interface ServerFlags {
+  readonly port?: string | number | undefined;
+  readonly host?: string | undefined;
+  readonly data?: string | undefined;
+  readonly config?: string | undefined;
+}
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+  /** As given: relative to the working directory, or absolute. */
+  readonly dataFolder: string;
+  readonly logLevel: LogLevel;
+}
+
+/** The part of the file that is read once, at the start. Its defaults are filled in. */
+export interface StartOptions {
+  readonly server: { readonly host: string; readonly port: number; readonly data: string };
+  readonly log: { readonly level: LogLevel };
+}
+
+export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
+
+/**
+ * The configuration file to read, or null for none: `dragoman.yaml` is read when it is there, a file that was named is read in any case (and
+ * when it is not there, that is the reader's error).
+ */
+export function resolveConfigFile({ flags, environment, exists = existsSync }: { readonly flags: ServerFlags; readonly environment: Environment; readonly exists?: (file: string) => boolean }): string | null {
+  return flags.config ?? environment.configFile ?? (exists(DEFAULT_CONFIG_FILE) ? DEFAULT_CONFIG_FILE : null);
+}
+
+/** Throws ConfigurationError when a flag has a value that it cannot have. */
+export function resolveServerOptions({ flags, environment, file }: { readonly flags: ServerFlags; readonly environment: Environment; readonly file: StartOptions }): ServerOptions {
+  const problems: ConfigurationProblem[] = [];
+  const read = <T>(flag: string, value: string | number | undefined, expected: string, parse: (text: string) => T | undefined): T | null => {
+    if (value === undefined) return null;
+    const parsed = parse(String(value));
+    if (parsed === undefined) problems.push({ file: "command line", line: null, column: null, path: flag, message: `expected ${expected}` });
+    return parsed ?? null;
+  };
+  const port = read("--port", flags.port, "a port from 0 to 65535", parsePort);
+  const host = read("--host", flags.host, "a host name or an address, without scheme and port", parseHost);
+  const dataFolder = read("--data", flags.data, "a path", (text) => text || undefined);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return {
+    port: port ?? environment.port ?? file.server.port,
+    host: host ?? environment.host ?? file.server.host,
+    dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
+    logLevel: environment.logLevel ?? file.log.level,
+  };
+}

@@ -1,0 +1,134 @@
+// YAML 1.2 (core schema) as a plain value that remembers where each part of it stood, with the environment filled in. Refused are the parts
+// of YAML that make a file mean something other than it shows: anchors, aliases, tags, directives, duplicate keys, keys that are no text.
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type ErrorCode, type ParsedNode } from "yaml";
+import { expand, type Variables } from "./expansion.ts";
+import { formatPath, type ConfigurationProblem, type Path } from "./problem.ts";
+
+export interface YamlDocument {
+  /** Null where the file says null or nothing; a mapping's null members are undefined, which is "not set". */
+  readonly value: unknown;
+  readonly problems: readonly ConfigurationProblem[];
+  /** Texts that came out of an expansion, by `JSON.stringify(path)`: they may stand for a number or a boolean. */
+  readonly expanded: ReadonlyMap<string, string>;
+  /** A problem at the key of `path`, or at its nearest parent that is in the file. */
+  problemAt(path: Path, message: string): ConfigurationProblem;
+}
+
+const MAX_DEPTH = 32;
+
+// The parser's own messages quote the source, which may be a secret.
+const SYNTAX: Readonly<Record<ErrorCode, string>> = {
+  ALIAS_PROPS: "an alias cannot have an anchor or a tag",
+  BAD_ALIAS: "this alias is not valid",
+  BAD_COLLECTION_TYPE: "this tag does not fit the collection",
+  BAD_DIRECTIVE: "directives are not allowed",
+  BAD_DQ_ESCAPE: "this escape is not valid in a double-quoted text; use single quotes or write \\\\",
+  BAD_INDENT: "the indentation is wrong",
+  BAD_PROP_ORDER: "an anchor or tag stands in the wrong place",
+  BAD_SCALAR_START: "a plain text cannot begin with this character; put it in quotes",
+  BLOCK_AS_IMPLICIT_KEY: "a mapping cannot begin on the line of its key; is a text with `: ` missing its quotes?",
+  BLOCK_IN_FLOW: "a block cannot stand inside brackets",
+  DUPLICATE_KEY: "this key is there twice",
+  IMPOSSIBLE: "the file is not valid YAML here",
+  KEY_OVER_1024_CHARS: "a key is longer than 1,024 characters",
+  MISSING_CHAR: "a character is missing: a quote, a bracket, a comma, or the space after a colon",
+  MULTILINE_IMPLICIT_KEY: "a key has to stand on one line; is a colon and a space missing?",
+  MULTIPLE_ANCHORS: "anchors are not allowed",
+  MULTIPLE_DOCS: "one file holds one document; remove the `---`",
+  MULTIPLE_TAGS: "tags are not allowed",
+  NON_STRING_KEY: "a key has to be a text",
+  RESOURCE_EXHAUSTION: "the file is nested too deeply",
+  TAB_AS_INDENT: "a tab cannot indent; use spaces",
+  TAG_RESOLVE_FAILED: "tags are not allowed",
+  UNEXPECTED_TOKEN: "something is here that YAML does not expect",
+};
+
+type Root = Document.Parsed<ParsedNode>;
+type Node = ParsedNode | null | undefined;
+
+/** Never throws for what the text says. */
+export function parseYaml(file: string, text: string, variables: Variables): YamlDocument {
+  const lines = new LineCounter();
+  const problems: ConfigurationProblem[] = [];
+  const problemAtOffset = (offset: number, path: Path, message: string): ConfigurationProblem => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1), path: formatPath(path), message };
+  };
+
+  const root = parse(text, lines);
+  if (root === null) problems.push({ file, line: null, column: null, path: "", message: SYNTAX.RESOURCE_EXHAUSTION });
+  for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
+  // A tag that is not known is a warning of the parser, and reported with its key below.
+  for (const { code, pos } of root?.warnings ?? []) if (code !== "TAG_RESOLVE_FAILED") problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
+  // A %YAML or %TAG directive is known to the parser and therefore no warning of it.
+  if (root?.directives.yaml.explicit === true || Object.keys(root?.directives.tags ?? {}).length > 1) problems.push(problemAtOffset(Math.max(text.search(/^%/m), 0), [], SYNTAX.BAD_DIRECTIVE));
+
+  const expanded = new Map<string, string>();
+  const report = (node: Node, path: Path, message: string): void => void problems.push(problemAtOffset(offsetOf(root, path) ?? node?.range[0] ?? 0, path, message));
+  const readable = root !== null && root.errors.length === 0;
+  const value = readable ? read(root.contents, [], { variables, expanded, report }) : null;
+  return { value, problems, expanded, problemAt: (path, message) => problemAtOffset(offsetOf(root, path) ?? 0, path, message) };
+}
+
+function parse(text: string, lines: LineCounter): Root | null {
+  try {
+    return parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true, stringKeys: true });
+  } catch (thrown) {
+    // The parser recurses; a file of a hundred thousand brackets is too much for the stack.
+    if (thrown instanceof RangeError) return null;
+    throw thrown;
+  }
+}
+
+interface Reading {
+  readonly variables: Variables;
+  readonly expanded: Map<string, string>;
+  readonly report: (node: Node, path: Path, message: string) => void;
+}
+
+function read(node: Node, path: Path, reading: Reading): unknown {
+  if (node === null || node === undefined) return null;
+  if (path.length > MAX_DEPTH) return reading.report(node, path.slice(0, MAX_DEPTH), SYNTAX.RESOURCE_EXHAUSTION);
+  if ("anchor" in node && node.anchor !== undefined) reading.report(node, path, "anchors are not allowed");
+  if (node.tag !== undefined) reading.report(node, path, SYNTAX.TAG_RESOLVE_FAILED);
+  if (isMap(node)) {
+    const members = (node.items as readonly { readonly key: ParsedNode; readonly value: ParsedNode | null }[]).map(({ key, value }): [string, unknown] => {
+      const name = isScalar(key) ? String(key.value) : "";
+      // Schemas leave this one out in silence.
+      if (name === "__proto__") reading.report(key, [...path, name], "unknown key");
+      return [name, read(value, [...path, name], reading) ?? undefined];
+    });
+    // Not an assignment: the key may be `__proto__`.
+    return Object.fromEntries(members);
+  }
+  if (isSeq(node)) return (node.items as readonly ParsedNode[]).map((item, index) => read(item, [...path, index], reading));
+  if (!isScalar(node)) return reading.report(node, path, "aliases are not allowed");
+  return typeof node.value === "string" ? readText(node, node.value, path, reading) : node.value;
+}
+
+function readText(node: ParsedNode, text: string, path: Path, reading: Reading): string | undefined {
+  const result = expand(text, reading.variables);
+  for (const problem of result.problems) reading.report(node, path, problem);
+  if (result.problems.length > 0) return undefined;
+  if (result.expanded) reading.expanded.set(JSON.stringify(path), result.text);
+  return result.text;
+}
+
+/** Where the key (or list item) of `path` begins; of its nearest parent when it is not in the file. */
+function offsetOf(root: Root | null, path: Path): number | null {
+  let node: Node = root?.contents;
+  let offset: number | null = null;
+  for (const step of path) {
+    if (isMap(node)) {
+      const pair: { key: ParsedNode; value: ParsedNode | null } | undefined = (node.items as { key: ParsedNode; value: ParsedNode | null }[]).find(({ key }) => isScalar(key) && String(key.value) === step);
+      if (pair === undefined) break;
+      offset = pair.key.range[0];
+      node = pair.value;
+    } else if (isSeq(node) && typeof step === "number") {
+      node = node.items[step] as Node;
+      if (node === null || node === undefined) break;
+      offset = node.range[0];
+    } else break;
+  }
+  return offset;
+}

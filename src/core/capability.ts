@@ -1,0 +1,49 @@
+// What a provider can do, as data: one cell for each common parameter and content block type, with exceptions per model (decisions 6.2).
+import type { BlockType } from "./chat.ts";
+import type { CommonParameter } from "./params.ts";
+
+/**
+ * `native`: the provider has it under OpenAI's name and form. `mapped`: it has it in another form. `emulated`: the gateway gets the same effect
+ * by other means. `unsupported`: refused, or dropped where that is allowed.
+ */
+export type Support = "native" | "mapped" | "emulated" | "unsupported";
+
+export interface Capability {
+  readonly support: Support;
+  /** How it is mapped or emulated, or the values that are taken; for the docs. */
+  readonly note?: string;
+  /** The only values that are taken, where not all of the common ones are: strings, or the `type` of an object. Others are 400 `unsupported_value`. */
+  readonly values?: readonly string[];
+  /** The only range that is taken, where it is narrower than the common one. */
+  readonly range?: readonly [min: number, max: number];
+}
+
+export type Feature = CommonParameter | BlockType;
+export type CapabilityCells = Readonly<Record<Feature, Capability>>;
+
+export interface CapabilityException {
+  /** Matched against the provider's own model name. */
+  readonly models: RegExp;
+  readonly cells: Readonly<Partial<Record<Feature, Capability>>>;
+}
+
+export interface CapabilityTable {
+  readonly cells: CapabilityCells;
+  /** Tried in order; the first exception that matches the model and names the feature decides. */
+  readonly exceptions: readonly CapabilityException[];
+  /** Where the cells come from. `unverified`: taken from the shape that the provider says it has. */
+  readonly verified: { readonly source: string; readonly date: string } | "unverified";
+}
+
+export function capabilityOf(table: CapabilityTable, feature: Feature, model: string): Capability {
+  for (const exception of table.exceptions) {
+    const cell = exception.cells[feature];
+    if (cell !== undefined && exception.models.test(model)) return cell;
+  }
+  return table.cells[feature];
+}
+
+export const NATIVE: Capability = { support: "native" };
+export const UNSUPPORTED: Capability = { support: "unsupported" };
+export const mapped = (note: string): Capability => ({ support: "mapped", note });
+export const emulated = (note: string): Capability => ({ support: "emulated", note });

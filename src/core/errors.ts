@@ -1,0 +1,118 @@
+// The catalogue of every error that leaves the gateway. A throw site picks a code; status, type, source and retry come from here and are never
+// chosen beside it. The body is that of OpenAI, which official clients turn into typed exceptions (decisions 5.1).
+import type { JsonObject } from "./json.ts";
+
+export type ErrorSource = "client" | "gateway" | "upstream";
+
+export interface CatalogueEntry {
+  readonly status: number;
+  /** `error.type` of the body. */
+  readonly type: string;
+  readonly source: ErrorSource;
+  /** False: `x-should-retry: false` goes out, because the same call cannot succeed. */
+  readonly retry: boolean;
+  readonly meaning: string;
+  readonly cure: string;
+}
+
+const entry = (status: number, type: string, source: ErrorSource, retry: boolean, meaning: string, cure: string): CatalogueEntry => ({ status, type, source, retry, meaning, cure });
+const badRequest = (meaning: string, cure: string): CatalogueEntry => entry(400, "invalid_request_error", "client", false, meaning, cure);
+
+export const CATALOGUE = {
+  // what the client sent
+  invalid_json: badRequest("The body is not one JSON object in UTF-8.", "Send a JSON object."),
+  invalid_request: badRequest("A field is missing, has the wrong type or stands outside its range.", "The message says what was expected at `param`."),
+  unsupported_parameter: badRequest("The provider does not have a common parameter that was sent.", "Leave it out, or set `drop_params` to true."),
+  unsupported_value: badRequest("The provider has the parameter but not this value.", "Send a value that the message names."),
+  unsupported_content_block: badRequest("The provider cannot take a content block of this type.", "Send the content in another form or to another model."),
+  reserved_parameter: badRequest("A pass-through field would overwrite what the gateway encodes.", "Use the common parameter for it."),
+  not_yet_supported: badRequest("The field is known and valid, and this version does not act on it yet.", "Leave the field out."),
+  project_required: badRequest("A personal token reaches more than one project.", "Send `project_id`, or the header `x-gateway-project-id`."),
+  header_not_allowed: badRequest("A header was sent for the provider that a caller cannot set.", "Leave the header out; credentials go in `api_key`."),
+  address_not_allowed: badRequest("The address of the call may not be reached from here.", "Use a public http or https address, or set `providers.allow_private_addresses`."),
+  missing_token: entry(401, "authentication_error", "client", false, "No access token was sent.", "Send the header `Authorization: Bearer <token>`."),
+  invalid_token: entry(401, "authentication_error", "client", false, "The access token is malformed or unknown.", "Check the token, or make one with `dragoman token create`."),
+  expired_token: entry(401, "authentication_error", "client", false, "The access token has expired.", "Make a new one with `dragoman token create` or rotate it."),
+  revoked_token: entry(401, "authentication_error", "client", false, "The access token was revoked.", "Make a new one with `dragoman token create`."),
+  insufficient_role: entry(403, "permission_error", "client", false, "The token's role does not allow inference.", "Use a token with the role developer or higher."),
+  scope_mismatch: entry(403, "permission_error", "client", false, "The token belongs to another tenant or project than the request names.", "Leave `tenant_id` and `project_id` out, or use a token of that project."),
+  permission_required: entry(403, "permission_error", "client", false, "The request uses a field that needs a special permission.", "Use a token with that permission: `dragoman token create --permission ...`."),
+  not_found: entry(404, "not_found_error", "client", false, "There is nothing at this path.", "The operation is POST /api/v1/chat/completions."),
+  route_not_found: entry(404, "not_found_error", "client", false, "No route has this name.", "Use `direct` or leave `route` out."),
+  model_not_found: entry(404, "not_found_error", "client", false, "The provider or model is unknown or not enabled.", "`GET /api/v1/models` lists what this token may call."),
+  responses_not_served: entry(404, "not_found_error", "client", false, "The responses operation is not served.", "Turn the responses API off in the client, so that it calls chat completions."),
+  method_not_allowed: entry(405, "invalid_request_error", "client", false, "The path does not take this method.", "The header `allow` names the methods."),
+  body_timeout: entry(408, "invalid_request_error", "client", true, "The body did not arrive in time.", "Send the body without pauses."),
+  body_too_large: entry(413, "invalid_request_error", "client", false, "The body is larger than the configured limit.", "Send less, or raise `server.max_body_bytes`."),
+  unsupported_media_type: entry(415, "invalid_request_error", "client", false, "The content type is not JSON.", "Send `content-type: application/json`."),
+  // the gateway
+  internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),
+  shutting_down: entry(503, "server_error", "gateway", true, "The gateway is going down and takes no new calls.", "Try again; another replica or the next start answers."),
+  gateway_overloaded: entry(503, "server_error", "gateway", true, "The gateway holds as many calls as it is configured to.", "Try again shortly, or raise `server.max_concurrent_calls`."),
+  // the provider, as the client sees it (decisions 7.8)
+  context_length_exceeded: entry(400, "invalid_request_error", "upstream", false, "The conversation is longer than the model's maximum context length.", "Shorten the conversation or use a model with a longer context."),
+  content_policy_violation: entry(400, "invalid_request_error", "upstream", false, "The provider refused the content.", "Change the content."),
+  upstream_invalid_request: entry(400, "invalid_request_error", "upstream", false, "The provider refused the request.", "The provider's message says why."),
+  credential_rejected: entry(401, "authentication_error", "upstream", false, "The provider refused the credential that the request brought.", "Check `api_key`."),
+  credential_forbidden: entry(403, "permission_error", "upstream", false, "The provider does not allow this to the credential that the request brought.", "Check what `api_key` may do."),
+  rate_limit_exceeded: entry(429, "rate_limit_error", "upstream", true, "The provider takes no more requests for now.", "Try again after `retry-after`."),
+  upstream_authentication: entry(502, "server_error", "upstream", false, "The provider refused the gateway's own credential.", "The operator checks the provider's key; the provider's words are in the log."),
+  upstream_quota: entry(502, "server_error", "upstream", false, "The gateway's account at the provider is exhausted.", "The operator checks the account; the provider's words are in the log."),
+  upstream_error: entry(502, "server_error", "upstream", true, "The provider failed.", "Try again."),
+  upstream_connection: entry(502, "server_error", "upstream", true, "The provider could not be reached or dropped the connection.", "Try again; the operator checks the address."),
+  upstream_invalid_response: entry(502, "server_error", "upstream", true, "The provider's answer is not what its protocol says.", "Try again; the operator checks the address."),
+  upstream_incomplete: entry(502, "server_error", "upstream", true, "The provider's answer broke off before its end.", "Try again."),
+  upstream_overloaded: entry(503, "server_error", "upstream", true, "The provider is overloaded.", "Try again shortly."),
+  upstream_timeout: entry(504, "server_error", "upstream", true, "The provider did not answer in time.", "Try again, or raise `timeout`."),
+  client_closed: entry(499, "invalid_request_error", "client", true, "The client left before the answer was complete; only the record shows it.", "Nothing to do."),
+} as const satisfies Record<string, CatalogueEntry>;
+
+export type ErrorCode = keyof typeof CATALOGUE;
+
+export interface ErrorDetails {
+  /** Path of the field, such as `messages[2].content[1].image_url.url`. */
+  readonly param?: string | null;
+  readonly metadata?: JsonObject;
+  /** Further response headers, lower-case: `retry-after`, `allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For the log alone: never leaves the gateway. */
+  readonly detail?: string;
+  readonly cause?: unknown;
+}
+
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly param: string | null;
+  readonly metadata: JsonObject | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly detail: string | null;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "GatewayError";
+    this.code = code;
+    this.param = details.param ?? null;
+    this.metadata = details.metadata;
+    this.headers = details.headers ?? {};
+    this.detail = details.detail ?? null;
+  }
+
+  get entry(): CatalogueEntry {
+    return CATALOGUE[this.code];
+  }
+}
+
+/** The body of decisions 5.1. */
+export function errorBody(error: GatewayError, traceId: string): JsonObject {
+  return {
+    error: { message: error.message, type: error.entry.type, param: error.param, code: error.code, ...(error.metadata && { metadata: error.metadata }) },
+    x_gateway_trace_id: traceId,
+  };
+}
+
+/** Any thrown value as an error of the catalogue; what is not one is a fault of ours, whose words stay in the log. */
+export function asGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  const detail = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  return new GatewayError("internal_error", "The gateway failed while it handled this request. The trace id leads to the log line.", { detail, cause: thrown });
+}

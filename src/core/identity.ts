@@ -1,0 +1,71 @@
+// Who calls: tenants, projects, roles, access tokens and what a token may do (decisions 2).
+
+export const ROLES = ["viewer", "developer", "maintainer", "admin", "owner"] as const;
+export type Role = (typeof ROLES)[number];
+
+export const PERMISSIONS = ["byo_endpoint", "custom_price", "debug"] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+/** True when `role` stands at least as high as `needed`. */
+export function roleAtLeast(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
+export interface Tenant {
+  readonly id: string;
+  readonly name: string;
+}
+export interface Project {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+}
+export interface User {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+}
+/** A user's role in one project, or in the whole tenant when `projectId` is null. */
+export interface Membership {
+  readonly userId: string;
+  readonly tenantId: string;
+  readonly projectId: string | null;
+  readonly role: Role;
+}
+
+/** An access token as stored: never its text, only its id and the SHA-256 of the text. */
+export interface AccessToken {
+  readonly id: string;
+  readonly kind: "project" | "personal";
+  readonly name: string;
+  readonly tenantId: string;
+  /** Set on project tokens. */
+  readonly projectId: string | null;
+  /** Set on personal tokens. */
+  readonly userId: string | null;
+  /** Role cap of a project token; null on a personal one, whose user's membership decides. */
+  readonly role: Role | null;
+  readonly permissions: readonly Permission[];
+  /** SHA-256 of each live token text. A rotation adds one; each has its own end. */
+  readonly secrets: readonly TokenSecret[];
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly revokedAtMs: number | null;
+}
+export interface TokenSecret {
+  /** 32 bytes. */
+  readonly sha256: Uint8Array;
+  /** When this secret stops working; null: with the token. */
+  readonly retiresAtMs: number | null;
+}
+
+/** The authenticated caller of one request. */
+export interface Principal {
+  readonly tokenId: string;
+  readonly tokenKind: "project" | "personal";
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly userId: string | null;
+  readonly role: Role;
+  readonly permissions: ReadonlySet<Permission>;
+}

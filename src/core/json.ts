@@ -1,0 +1,30 @@
+// JSON values as the wire has them. A number whose digits a double cannot hold is a RawNumber, which JSON.stringify writes back digit by digit.
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject | RawNumber;
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+/** What `JSON.rawJSON("12345678901234567890")` gives: an opaque object that `JSON.stringify` prints verbatim. */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
+}
+
+/** A RawNumber is the only object in a parsed body without a prototype. */
+export function isRawNumber(value: unknown): value is RawNumber {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === null && typeof (value as { rawJSON?: unknown }).rawJSON === "string";
+}
+
+/** How a value is named in an error message: its JSON type, and short values as they are. */
+export function describe(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (isRawNumber(value)) return `the number ${value.rawJSON.slice(0, 40)}`;
+  if (typeof value === "object") return "an object";
+  if (typeof value === "string") return value.length <= 40 ? `the string ${JSON.stringify(value)}` : `a string of ${value.length} characters`;
+  return `the ${typeof value} ${String(value)}`;
+}

@@ -1,0 +1,193 @@
+// The common set as one table: class, check, neutral value and meaning of every field of a request. The parser, the capability matrix, the
+// documentation and the listing of supported parameters are all made from it (decisions 6.1). What is not in it goes to the provider.
+import { GatewayError } from "./errors.ts";
+import { describe, isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";
+
+/** Throws GatewayError `invalid_request` naming the path when the value is not what the field takes. */
+export type Check = (value: Json, path: string) => void;
+
+export interface Field {
+  /** `gateway`: acted on here and never sent on. `common`: a model parameter that the provider gets in its own form. */
+  readonly class: "gateway" | "common";
+  readonly check: Check;
+  /** A documented value that means the same as not sending the field (decisions 6.3). */
+  readonly neutral?: (value: Json) => boolean;
+  /** Validated now, acted on in a later version: until then 400 `not_yet_supported`, unless the value asks for nothing. */
+  readonly later?: true | ((value: Json) => boolean);
+  readonly meaning: string;
+}
+
+export function invalid(path: string, expected: string, value: Json | undefined): GatewayError {
+  return new GatewayError("invalid_request", `${path} must be ${expected}; got ${describe(value)}.`, { param: path });
+}
+
+const number = (min: number, max: number): Check => (value, path) => {
+  if (typeof value !== "number" || value < min || value > max) throw invalid(path, `a number from ${min} to ${max}`, value);
+};
+const integer = (min: number, max: number = Number.MAX_SAFE_INTEGER): Check => (value, path) => {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max)
+    throw invalid(path, max === Number.MAX_SAFE_INTEGER ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`, value);
+};
+const boolean: Check = (value, path) => {
+  if (typeof value !== "boolean") throw invalid(path, "true or false", value);
+};
+const string: Check = (value, path) => {
+  if (typeof value !== "string") throw invalid(path, "a string", value);
+};
+const object: Check = (value, path) => {
+  if (!isObject(value)) throw invalid(path, "an object", value);
+};
+const array: Check = (value, path) => {
+  if (!Array.isArray(value)) throw invalid(path, "an array", value);
+};
+const listOf = (check: Check): Check => (value, path) => {
+  array(value, path);
+  (value as readonly Json[]).forEach((item, index) => check(item, `${path}[${index}]`));
+};
+const anyOf = (expected: string, ...checks: readonly ((value: Json) => boolean)[]): Check => (value, path) => {
+  if (!checks.some((check) => check(value))) throw invalid(path, expected, value);
+};
+const shape = (fields: Readonly<Record<string, Check>>): Check => (value, path) => {
+  object(value, path);
+  for (const [name, check] of Object.entries(fields)) {
+    const member = (value as JsonObject)[name];
+    if (member !== undefined && member !== null) check(member, `${path}.${name}`);
+  }
+};
+const required = (name: string, check: Check): Check => (value, path) => {
+  const member = isObject(value) ? value[name] : undefined;
+  if (member === undefined || member === null) throw invalid(`${path}.${name}`, "present", member);
+  check(member, `${path}.${name}`);
+};
+const all = (...checks: readonly Check[]): Check => (value, path) => checks.forEach((check) => check(value, path));
+const oneOf = (...words: readonly string[]): Check => (value, path) => {
+  if (typeof value !== "string" || !words.includes(value)) throw invalid(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
+};
+
+const METADATA_MAX_BYTES = 64 * 1024;
+const METADATA_MAX_DEPTH = 32;
+const metadata: Check = (value, path) => {
+  object(value, path);
+  if (depthOf(value, METADATA_MAX_DEPTH) > METADATA_MAX_DEPTH) throw new GatewayError("invalid_request", `${path} may be at most ${METADATA_MAX_DEPTH} levels deep.`, { param: path });
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes > METADATA_MAX_BYTES) throw new GatewayError("invalid_request", `${path} may have at most ${METADATA_MAX_BYTES} bytes as JSON; got ${bytes}.`, { param: path });
+};
+/** Levels of nesting, counted no further than one past `limit`. */
+function depthOf(value: Json | undefined, limit: number): number {
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return 0;
+  let deepest = 0;
+  for (const member of Object.values(value)) {
+    if (deepest > limit) break;
+    deepest = Math.max(deepest, depthOf(member as Json, limit - 1));
+  }
+  return deepest + 1;
+}
+
+const seed: Check = (value, path) => {
+  const whole = isRawNumber(value) ? /^-?\d+$/.test(value.rawJSON) : typeof value === "number" && Number.isInteger(value);
+  if (!whole) throw invalid(path, "an integer", value);
+};
+
+const isWord = (value: Json): boolean => typeof value === "string";
+const isStringList = (value: Json): boolean => Array.isArray(value) && value.every((item) => typeof item === "string");
+const responseFormat: Check = (value, path) => {
+  required("type", oneOf("text", "json_object", "json_schema"))(value, path);
+  if ((value as JsonObject)["type"] === "json_schema")
+    required("json_schema", all(object, required("name", string), shape({ schema: object, strict: boolean, description: string })))(value, path);
+};
+
+/** Function names (decisions 5.5). */
+export const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+export const functionName: Check = (value, path) => {
+  if (typeof value !== "string" || !FUNCTION_NAME.test(value)) throw invalid(path, "a name of 1 to 64 letters, digits, underscores or dashes", value);
+};
+const functionDefinition: Check = all(object, required("name", functionName), shape({ description: string, parameters: object, strict: boolean }));
+
+const tokenBound = integer(-1);
+const cost: Check = number(0, 1);
+const isZero = (value: Json): boolean => value === 0;
+const isEmptyList = (value: Json): boolean => Array.isArray(value) && value.length === 0;
+
+const common = (meaning: string, check: Check, neutral?: (value: Json) => boolean): Field & { readonly class: "common" } => ({ class: "common", check, meaning, ...(neutral && { neutral }) });
+const gateway = (meaning: string, check: Check, later?: Field["later"]): Field & { readonly class: "gateway" } => ({ class: "gateway", check, meaning, ...(later && { later }) });
+
+/** `max_tokens` -1 means "not set" (decisions 5.5); clients such as n8n send it by default. */
+export const COMMON = {
+  temperature: common("Sampling temperature, 0 to 2.", number(0, 2)),
+  top_p: common("Nucleus sampling, 0 to 1.", number(0, 1), (value) => value === 1),
+  n: common("Number of choices, 1 to 128.", integer(1, 128), (value) => value === 1),
+  stream: common("Send the answer as server-sent events.", boolean),
+  stream_options: common("Only with `stream`: `include_usage` asks for a last chunk with the usage.", shape({ include_usage: boolean })),
+  stop: common("Up to 4 sequences at which the model stops.", anyOf("a string or an array of strings", isWord, isStringList), (value) => value === "" || isEmptyList(value)),
+  max_tokens: common("Upper bound on generated tokens; the same as `max_completion_tokens`.", tokenBound),
+  max_completion_tokens: common("Upper bound on generated tokens, reasoning included.", tokenBound),
+  presence_penalty: common("Penalty on tokens that occur already, -2 to 2.", number(-2, 2), isZero),
+  frequency_penalty: common("Penalty on tokens by how often they occur already, -2 to 2.", number(-2, 2), isZero),
+  logit_bias: common("Bias for single tokens, by token id.", object, (value) => isObject(value) && Object.keys(value).length === 0),
+  user: common("Identifier of the end user, for abuse monitoring.", string),
+  safety_identifier: common("Identifier of the end user for safety monitoring.", string),
+  response_format: common("`text`, `json_object` or `json_schema`.", responseFormat, (value) => isObject(value) && value["type"] === "text"),
+  seed: common("Seed for sampling that repeats as far as the provider can.", seed),
+  tools: common("Tools that the model may call.", array, isEmptyList),
+  tool_choice: common("`none`, `auto`, `required`, or one function.", anyOf("a string or an object", isWord, isObject)),
+  parallel_tool_calls: common("Whether one turn may call several tools.", boolean, (value) => value === true),
+  logprobs: common("Return log probabilities of the answer's tokens.", boolean, (value) => value === false),
+  top_logprobs: common("Number of likeliest tokens for each position, 0 to 5; only with `logprobs`.", integer(0, 5)),
+  reasoning_effort: common("How much the model reasons.", string),
+  verbosity: common("How long the model answers.", string),
+  modalities: common("Kinds of output, such as `text` and `audio`.", listOf(string)),
+  audio: common("Voice and format of audio output.", object),
+  prediction: common("Text that the answer is expected to repeat.", object),
+  service_tier: common("Tier of service at the provider.", string),
+  store: common("Whether the provider keeps the answer.", boolean, (value) => value === false),
+  prompt_cache_key: common("Key by which the provider finds a cached prompt.", string),
+  web_search_options: common("Web search by the provider.", object),
+  deployment_id: common("Azure deployment, in place of the model in the address.", string),
+  initial_prompt_value: common("Text at the start of the prompt, for completion targets.", string),
+  roles: common("How each role is written in the prompt, for completion targets.", object),
+  final_prompt_value: common("Text at the end of the prompt, for completion targets.", string),
+  bos_token: common("Text at the start of a sequence, for completion targets.", string),
+  eos_token: common("Text at the end of a sequence, for completion targets.", string),
+  hf_model_name: common("Hub name of the model, which picks the chat template, for completion targets.", string),
+} as const satisfies Record<string, Field>;
+
+export type CommonParameter = keyof typeof COMMON;
+export const COMMON_PARAMETERS = Object.keys(COMMON) as readonly CommonParameter[];
+
+/** Served everywhere by the gateway itself, and forwarded where the provider has a place for them (decisions 6.3). */
+export const NEVER_UNSUPPORTED: ReadonlySet<CommonParameter> = new Set(["user", "safety_identifier", "stream", "stream_options"]);
+
+export const GATEWAY = {
+  tenant_id: gateway("Tenant of the call; the token's, if left out.", string),
+  project_id: gateway("Project of the call; the token's, if left out.", string),
+  route: gateway("Name of a route; `direct` for none.", string),
+  model: gateway("`<provider>:<model_name>`.", string),
+  messages: gateway("The conversation so far.", array),
+  timeout: gateway("Seconds for the whole call; 600 if left out.", (value, path) => {
+    if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value)) throw invalid(path, "a number of seconds above 0", value);
+  }),
+  metadata: gateway("Data that is recorded with the call.", metadata),
+  drop_params: gateway("Drop common parameters that the provider does not have.", boolean),
+  extra_body: gateway("Fields for the provider's request body.", object),
+  headers: gateway("Headers for the provider's request.", object),
+  extra_headers: gateway("Headers for the provider's request; wins over `headers`.", object),
+  base_url: gateway("Address of the provider for this call.", string),
+  api_base: gateway("The same as `base_url`.", string),
+  api_key: gateway("Credential of the provider for this call.", string),
+  api_version: gateway("API version of the provider.", string),
+  functions: gateway("Deprecated form of `tools`.", listOf(functionDefinition)),
+  function_call: gateway("Deprecated form of `tool_choice`.", anyOf('"none", "auto" or an object with a name', isWord, (value) => isObject(value) && typeof value["name"] === "string")),
+  num_retries: gateway("Further attempts after a failure that may pass, 0 to 10.", integer(0, 10), (value) => value !== 0),
+  fallbacks: gateway("Models to try when the first fails.", listOf(anyOf("a string or an object", isWord, isObject)), (value) => !isEmptyList(value)),
+  context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", object, (value) => Object.keys(value as JsonObject).length > 0),
+  model_list: gateway("An inline route for this call.", listOf(all(object, required("model_name", string), required("params", object))), true),
+  input_cost_per_token: gateway("The caller's own price of a prompt token, 0 to 1 USD.", cost, true),
+  output_cost_per_token: gateway("The caller's own price of a generated token, 0 to 1 USD.", cost, true),
+} as const satisfies Record<string, Field>;
+
+export type GatewayField = keyof typeof GATEWAY;
+
+/** Every field that is not passed through. */
+export const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([...Object.entries(GATEWAY), ...Object.entries(COMMON)]);
+
+export { functionDefinition };

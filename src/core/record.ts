@@ -1,0 +1,69 @@
+// One wide record per call, from which log line, metrics and everything later are made (decisions 11.1). Never holds text of a prompt or an answer.
+import type { ErrorCode } from "./errors.ts";
+import type { FinishReason, Usage } from "./chat.ts";
+import type { JsonObject } from "./json.ts";
+
+/** What became of a field of the request. */
+export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "passed";
+
+export interface Attempt {
+  readonly provider: string;
+  readonly model: string;
+  /** Status of the provider's answer; null when none came. */
+  status: number | null;
+  code: ErrorCode | null;
+  /** The provider's own error code or type. */
+  nativeCode: string | null;
+  /** Milliseconds from sending the request to the head of the answer, to its first content, to its end. */
+  headMs: number | null;
+  firstContentMs: number | null;
+  totalMs: number | null;
+}
+
+export interface MessageStatistics {
+  readonly count: number;
+  readonly roles: Readonly<Record<string, number>>;
+  readonly blocks: readonly string[];
+  readonly bodyCharacters: number;
+}
+
+/** Filled in while the call runs, published once, never changed afterwards. */
+export interface CallRecord {
+  readonly traceId: string;
+  readonly startedAtMs: number;
+  readonly clientRequestId: string | null;
+  readonly otelTraceId: string | null;
+  readonly snapshotVersion: number;
+  tokenId: string | null;
+  tenantId: string | null;
+  projectId: string | null;
+  userId: string | null;
+  /** `model` as the caller wrote it. */
+  modelAsked: string | null;
+  route: string | null;
+  provider: string | null;
+  /** The provider's own name of the model that answered. */
+  model: string | null;
+  stream: boolean;
+  status: number;
+  code: ErrorCode | null;
+  /** Words for the log alone: stack of a fault of ours, the provider's text about our credential. */
+  errorDetail: string | null;
+  fates: Readonly<Record<string, ParameterFate>>;
+  messages: MessageStatistics | null;
+  attempts: Attempt[];
+  finishReasons: (FinishReason | null)[];
+  /** The vendor's own words, where they were others. */
+  nativeFinishReasons: string[];
+  usage: Usage | null;
+  usageSource: "provider" | "estimated" | null;
+  warnings: readonly string[];
+  /** The client left before the answer was complete. */
+  cancelled: boolean;
+  metadata: JsonObject | null;
+  /** Milliseconds from the arrival of the request to the first content sent, and to the end. */
+  firstContentMs: number | null;
+  totalMs: number;
+  /** The gateway's own share of totalMs. */
+  ownMs: number;
+}

@@ -1,0 +1,65 @@
+// The immutable value that every call reads: configuration and store joined and compiled. It is swapped whole when something changes.
+import type { AccessToken, Membership, Project } from "./identity.ts";
+
+/** Settings of the specification; null means "not set here, ask the next wider scope". */
+export interface ScopeSettings {
+  readonly dropParams: boolean | null;
+  readonly disableStopSequenceLimit: boolean | null;
+}
+
+export interface ModelListing {
+  /** The provider's own name. */
+  readonly id: string;
+  readonly name: string | null;
+  readonly contextLength: number | null;
+  readonly maxCompletionTokens: number | null;
+  /** USD per token as decimal strings. */
+  readonly pricing: { readonly prompt: string; readonly completion: string } | null;
+}
+
+export interface ProviderSettings {
+  readonly id: string;
+  readonly family: string;
+  readonly baseUrl: string | null;
+  readonly apiKey: string | null;
+  /** False: known, but neither a key nor the file enables it; a call that brings its own key may still use it. */
+  readonly enabled: boolean;
+  /** Models that `GET /models` lists. Calls to others go through. */
+  readonly models: readonly ModelListing[];
+}
+
+export interface Snapshot {
+  /** Counts up with each swap. */
+  readonly version: number;
+  readonly tokens: ReadonlyMap<string, AccessToken>;
+  readonly projects: ReadonlyMap<string, Project>;
+  /** Memberships by user id. */
+  readonly memberships: ReadonlyMap<string, readonly Membership[]>;
+  readonly providers: ReadonlyMap<string, ProviderSettings>;
+  readonly settings: ScopeSettings;
+  readonly tenantSettings: ReadonlyMap<string, ScopeSettings>;
+  readonly projectSettings: ReadonlyMap<string, ScopeSettings>;
+  readonly allowPrivateAddresses: boolean;
+  readonly limits: ServerLimits;
+  readonly corsOrigins: readonly string[];
+  readonly opsOpen: boolean;
+}
+
+export interface ServerLimits {
+  readonly maxBodyBytes: number;
+  /** The body has to be complete this long after the head. */
+  readonly bodyTimeoutMs: number;
+  readonly maxConcurrentCalls: number;
+  /** Largest plain answer of a provider that is read, decompressed. */
+  readonly maxAnswerBytes: number;
+  /** Longest line or event of a stream. */
+  readonly maxEventBytes: number;
+  readonly defaultTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  /** From sending the request to the head of the answer. */
+  readonly firstByteTimeoutMs: number;
+  readonly betweenBytesTimeoutMs: number;
+  /** A stream's head is held back for its first content at most this long (decisions 7.4). */
+  readonly headHoldMs: number;
+  readonly keepAliveMs: number;
+}

@@ -1,0 +1,94 @@
+// The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { bootstrap } from "./auth/token-admin.ts";
+import { handleChat } from "./chat/handle.ts";
+import type { ChatContext } from "./chat/context.ts";
+import type { Environment } from "./config/environment.ts";
+import type { ServerOptions } from "./config/server-options.ts";
+import { systemClock } from "./core/clock.ts";
+import { createApp } from "./http/app.ts";
+import { openServer } from "./http/server.ts";
+import { openTraffic } from "./http/traffic.ts";
+import { openLog } from "./observe/log.ts";
+import { openMetrics } from "./observe/metrics.ts";
+import { observers } from "./observe/observer.ts";
+import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
+import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
+import { openSnapshotSource } from "./snapshot/source.ts";
+import { openSqliteStore } from "./store/sqlite.ts";
+import type { Store } from "./store/store.ts";
+import { createFetchUpstream } from "./wire/upstream-fetch.ts";
+import type { UpstreamClient } from "./wire/upstream.ts";
+import { VERSION } from "./core/version.ts";
+
+export const PROVIDER_FAMILIES = [...providers.values()];
+
+export interface Gateway {
+  readonly url: string;
+  /** The first access token, on the very first start only. */
+  readonly firstToken: string | null;
+  reload(): Promise<void>;
+  /** Takes no new calls, lets those under way finish up to `timeoutMs`, then closes everything. False when calls had to be cut. */
+  close(timeoutMs: number): Promise<boolean>;
+}
+
+/** The store of a data folder, up to date. Throws StoreError. */
+export async function openStore(dataFolder: string): Promise<Store> {
+  mkdirSync(dataFolder, { recursive: true });
+  const store = await openSqliteStore({ file: join(dataFolder, "dragoman.sqlite") });
+  await store.migrate();
+  return store;
+}
+
+/** One port for all targets: the sandbox answers in this process, everything else over the network. */
+function openUpstream(): UpstreamClient {
+  const network = createFetchUpstream({});
+  return { send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : network).send(request, call) };
+}
+
+/** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
+export async function openGateway(options: ServerOptions, configFile: string | null, environment: Environment): Promise<Gateway> {
+  const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
+  const metrics = openMetrics();
+  const store = await openStore(options.dataFolder);
+  const source = await openSnapshotSource({
+    file: configFile,
+    store,
+    families: PROVIDER_FAMILIES,
+    environment,
+    onProblem: ({ source: of, message }) => log[of === "notice" ? "info" : "warn"]({ source: of }, message),
+    onSwap: (snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"),
+  });
+  const traffic = openTraffic(metrics.inFlight);
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream: openUpstream(), observer: observers(log, metrics), traffic };
+  const app = createApp({
+    clock: systemClock,
+    version: VERSION,
+    snapshot: () => source.current(),
+    catalogue: { providers, builtIn: BUILT_IN_MODELS },
+    metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }),
+    notReady: () => (traffic.isDraining() ? "the gateway is going down" : null),
+    callsInFlight: () => traffic.count(),
+  });
+  const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
+  process.on("unhandledRejection", onFault);
+  process.on("uncaughtException", onFault);
+  const server = openServer({ host: options.host, port: options.port, chat: (request) => handleChat(request, context), app, onFault });
+  // only now: a start that fails must not use up the token that is shown once
+  const firstToken = (await bootstrap(store, systemClock.now()))?.token ?? null;
+  if (firstToken !== null) await source.reload();
+  return {
+    url: `http://${server.hostname?.includes(":") === true ? `[${server.hostname}]` : server.hostname}:${server.port}`,
+    firstToken,
+    reload: () => source.reload(),
+    async close(timeoutMs) {
+      const drained = await traffic.drain(timeoutMs);
+      await server.stop(!drained);
+      source.close();
+      await store.close();
+      log.flush();
+      return drained;
+    },
+  };
+}

@@ -1,0 +1,133 @@
+// Every path but the hot one: models, health, metrics, and what is not there. Errors have the one body everywhere.
+import { Hono } from "hono";
+import type { Context } from "hono";
+import { authenticate } from "../auth/authenticate.ts";
+import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
+import type { Clock } from "../core/clock.ts";
+import { asGatewayError, GatewayError } from "../core/errors.ts";
+import { newTraceId } from "../core/ids.ts";
+import { roleAtLeast } from "../core/identity.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import { CHAT_PATHS, MODEL_PATHS, RESPONSES_PATHS } from "./paths.ts";
+import { findModel, listModels, type ModelCatalogue } from "./models.ts";
+
+export interface AppContext {
+  readonly clock: Clock;
+  readonly version: string;
+  snapshot(): Snapshot;
+  readonly catalogue: ModelCatalogue;
+  metrics(): Promise<{ readonly text: string; readonly contentType: string }>;
+  /** Null while ready, else why not. */
+  notReady(): string | null;
+  callsInFlight(): number;
+}
+
+interface Bindings {
+  /** The socket's peer; null when unknown. */
+  readonly peer: string | null;
+}
+type AppEnv = { Bindings: Bindings; Variables: { traceId: string; startedMs: number } };
+
+const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
+const CORS_MAX_AGE_S = "600";
+
+export function createApp(context: AppContext): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+  const ownMs = (c: Context<AppEnv>): number => context.clock.monotonic() - c.get("startedMs");
+  const cors = (c: Context<AppEnv>) => corsHeaders(c.req.header("origin") ?? null, context.snapshot().corsOrigins);
+  const reply = (c: Context<AppEnv>, body: JsonObject, status = 200): Response =>
+    new Response(JSON.stringify(body), { status, headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...cors(c), "content-type": "application/json" } });
+
+  app.use(async (c, next) => {
+    c.set("traceId", newTraceId());
+    c.set("startedMs", context.clock.monotonic());
+    await next();
+  });
+  app.onError((thrown, c) => errorResponse(asGatewayError(thrown), c.get("traceId"), ownMs(c), cors(c)));
+  app.notFound((c) => {
+    throw new GatewayError("not_found", `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. The operation is POST /api/v1/chat/completions.`);
+  });
+
+  app.options("*", (c) => {
+    const allowed = cors(c);
+    if (Object.keys(allowed).length === 0) throw new GatewayError("not_found", "Calls from web pages of other origins are off; cors.origins in the configuration allows them.");
+    const preflight = { "access-control-allow-methods": "GET, POST, OPTIONS", "access-control-allow-headers": c.req.header("access-control-request-headers") ?? "authorization, content-type", "access-control-max-age": CORS_MAX_AGE_S };
+    return new Response(null, { status: 204, headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...allowed, ...preflight } });
+  });
+
+  for (const path of MODEL_PATHS) {
+    const list = (c: Context<AppEnv>): Response => {
+      authenticate(c.req.header("authorization") ?? null, context.snapshot(), context.clock.now());
+      return reply(c, { object: "list", data: listModels(context.snapshot(), context.catalogue) });
+    };
+    app.get(path, list).get(`${path}/`, list);
+    app.get(`${path}/*`, (c) => {
+      authenticate(c.req.header("authorization") ?? null, context.snapshot(), context.clock.now());
+      const id = decodedTail(c.req.path, path);
+      const model = findModel(id, context.snapshot(), context.catalogue);
+      if (model === undefined) throw new GatewayError("model_not_found", `The model ${JSON.stringify(id.slice(0, 100))} is unknown or not enabled.`, { param: "model" });
+      return reply(c, model);
+    });
+    refuseOthers(app, path, "GET");
+  }
+  for (const path of CHAT_PATHS) refuseOthers(app, path, "POST");
+  for (const path of RESPONSES_PATHS)
+    app.all(path, () => {
+      throw new GatewayError("responses_not_served", 'The responses operation is not served. Turn it off in the client ("Use Responses API": off; in the OpenAI SDKs call chat.completions), so that it calls /chat/completions.');
+    });
+
+  app.get("/healthz", (c) => reply(c, { status: "ok" }));
+  app.get("/readyz", (c) => {
+    const why = context.notReady();
+    if (c.req.query("verbose") === undefined) return reply(c, why === null ? { status: "ready" } : { status: "not_ready", reason: why }, why === null ? 200 : 503);
+    demandInsider(c, context);
+    return reply(c, readiness(context, why), why === null ? 200 : 503);
+  });
+  app.get("/metrics", async (c) => {
+    demandInsider(c, context);
+    const { text, contentType } = await context.metrics();
+    return new Response(text, { headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), "content-type": contentType } });
+  });
+  for (const path of ["/healthz", "/readyz", "/metrics"]) refuseOthers(app, path, "GET");
+  return app;
+}
+
+function refuseOthers(app: Hono<AppEnv>, path: string, allow: string): void {
+  const refuse = (c: Context<AppEnv>): never => {
+    throw new GatewayError("method_not_allowed", `${path} takes ${allow}; got ${c.req.method}.`, { headers: { allow } });
+  };
+  app.all(path, refuse).all(`${path}/`, refuse);
+}
+
+function decodedTail(path: string, base: string): string {
+  const tail = path.slice(base.length + 1);
+  try {
+    return decodeURIComponent(tail);
+  } catch {
+    return tail;
+  }
+}
+
+/** Loopback and tokens of admins only, unless the configuration opens it (decisions 9.5). A proxy on this machine passes strangers on, and says so. */
+function demandInsider(c: Context<AppEnv>, context: AppContext): void {
+  const snapshot = context.snapshot();
+  const proxied = c.req.header("x-forwarded-for") !== undefined || c.req.header("forwarded") !== undefined;
+  if (snapshot.opsOpen || (!proxied && c.env.peer !== null && LOOPBACK.test(c.env.peer))) return;
+  const token = authenticate(c.req.header("authorization") ?? null, snapshot, context.clock.now());
+  const memberships = token.userId === null ? [] : (snapshot.memberships.get(token.userId) ?? []);
+  if (!memberships.some((membership) => membership.projectId === null && roleAtLeast(membership.role, "admin")))
+    throw new GatewayError("insufficient_role", "This path answers loopback and the personal tokens of admins only; ops.open in the configuration opens it.");
+}
+
+function readiness(context: AppContext, why: string | null): JsonObject {
+  const snapshot = context.snapshot();
+  return {
+    status: why === null ? "ready" : "not_ready",
+    reason: why,
+    version: context.version,
+    snapshot: snapshot.version,
+    calls_in_flight: context.callsInFlight(),
+    providers: [...snapshot.providers.values()].filter((settings) => settings.enabled).map((settings) => settings.id),
+  };
+}

@@ -1,0 +1,41 @@
+// The calls under way: bounded while serving, waited for at the end of the process.
+import type { Traffic } from "../chat/context.ts";
+import { GatewayError } from "../core/errors.ts";
+
+export interface OpenTraffic extends Traffic {
+  readonly count: () => number;
+  readonly isDraining: () => boolean;
+  /** Takes no new calls from now on; resolves when the last one under way has ended, or false when the time is over before that. */
+  drain(timeoutMs: number): Promise<boolean>;
+}
+
+export function openTraffic(gauge: { inc(): void; dec(): void }): OpenTraffic {
+  let count = 0;
+  let draining = false;
+  let emptied: (() => void) | null = null;
+  return {
+    count: () => count,
+    isDraining: () => draining,
+    enter(maxConcurrentCalls) {
+      if (draining) throw new GatewayError("shutting_down", "The gateway is going down and takes no new calls.", { headers: { connection: "close", "retry-after": "1" } });
+      if (count >= maxConcurrentCalls) throw new GatewayError("gateway_overloaded", `The gateway holds ${maxConcurrentCalls} calls, as many as it is configured to.`, { headers: { "retry-after": "1" } });
+      count++;
+      gauge.inc();
+    },
+    leave() {
+      count--;
+      gauge.dec();
+      if (count === 0) emptied?.();
+    },
+    async drain(timeoutMs) {
+      draining = true;
+      if (count === 0) return true;
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const over = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, timeoutMs, false)));
+      const empty = new Promise<boolean>((resolve) => (emptied = () => resolve(true)));
+      const done = await Promise.race([empty, over]);
+      clearTimeout(timer);
+      return done;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+// A whole answer of the Messages API as ours: https://platform.claude.com/docs/en/api/messages. Blocks of tools that the vendor itself ran are left
+// out: nothing is to be done about them, and OpenAI has no form for them.
+import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
+import { annotationsOf } from "./citations.ts";
+import { classifyError } from "./errors.ts";
+import { readMemo } from "./memo.ts";
+import { finishOf, refusalOf, serviceTierOf, usageOf } from "./outcome.ts";
+import { redactedDetail, thinkingDetail } from "./reasoning.ts";
+
+/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
+  const answer = readAnswer(body);
+  const { id, content, stop_reason: reason, stop_details: details, usage } = answer;
+  if (!Array.isArray(content)) {
+    if (answer["type"] === "error" || isObject(answer["error"])) throw new StreamError(classifyError({ status: 200, body }));
+    throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
+  }
+  const parts = collect(content.filter(isObject), readMemo(context.memo).answerTool);
+  const refusal = refusalOf(details);
+  return {
+    ...(typeof id === "string" && { id }),
+    choices: [
+      {
+        index: 0,
+        message: { ...messageOf(parts), ...(refusal !== null && { refusal }) },
+        ...(typeof reason === "string" ? finishOf(reason, parts.calls.length > 0) : { finish_reason: null }),
+      },
+    ],
+    usage: isObject(usage) ? usageOf(usage) : null,
+    ...(isObject(usage) && serviceTierOf(usage)),
+  };
+}
+
+function readAnswer(body: string): JsonObject {
+  let value: Json;
+  try {
+    value = parseJson(body);
+  } catch (thrown) {
+    if (thrown instanceof JsonError) throw new MalformedAnswer(`The provider's answer is not JSON: ${thrown.message}`);
+    throw thrown;
+  }
+  if (!isObject(value)) throw new MalformedAnswer("The provider's answer is not a JSON object.");
+  return value;
+}
+
+interface Parts {
+  text: string;
+  thinking: string;
+  readonly details: ReasoningDetail[];
+  readonly calls: ToolCall[];
+  readonly annotations: JsonObject[];
+}
+
+function collect(blocks: readonly JsonObject[], answerTool: string | null): Parts {
+  const parts: Parts = { text: "", thinking: "", details: [], calls: [], annotations: [] };
+  for (const block of blocks) {
+    switch (block["type"]) {
+      case "text": {
+        const start = parts.text.length;
+        parts.text += textOf(block["text"]);
+        parts.annotations.push(...annotationsOf(block["citations"], start, parts.text.length));
+        break;
+      }
+      case "thinking": {
+        const thought = textOf(block["thinking"]);
+        parts.thinking += thought;
+        const detail = thinkingDetail(thought, textOf(block["signature"]), parts.details.length);
+        if (detail !== null) parts.details.push(detail);
+        break;
+      }
+      case "redacted_thinking":
+        parts.details.push(redactedDetail(textOf(block["data"]), parts.details.length));
+        break;
+      case "tool_use":
+        if (block["name"] === answerTool) parts.text += inputOf(block);
+        else parts.calls.push(toolCallOf(block));
+        break;
+      default:
+    }
+  }
+  return parts;
+}
+
+function messageOf({ text, thinking, details, calls, annotations }: Parts): AnswerMessage {
+  return {
+    role: "assistant",
+    content: text === "" && calls.length > 0 ? null : text,
+    ...(thinking !== "" && { reasoning_content: thinking }),
+    ...(details.length > 0 && { reasoning_details: details }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(annotations.length > 0 && { annotations }),
+  };
+}
+
+function toolCallOf(block: JsonObject): ToolCall {
+  return { id: textOf(block["id"]), type: "function", function: { name: textOf(block["name"]), arguments: inputOf(block) }, ...callerOf(block) };
+}
+
+function inputOf({ input }: JsonObject): string {
+  return JSON.stringify(isObject(input) ? input : {});
+}
+
+/** Who called the tool, where it was not the model itself but code that it runs at the vendor's: to be sent back with the call. */
+export function callerOf({ caller }: JsonObject): { readonly extra_content?: JsonObject } {
+  return isObject(caller) && caller["type"] !== "direct" ? { extra_content: { anthropic: { caller } } } : {};
+}
+
+export function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,227 @@
+// The events of a streamed answer as chunks: https://platform.claude.com/docs/en/build-with-claude/streaming. Blocks come one after another, each
+// with a start, deltas and a stop; then message_delta tells how it ended. Unknown events, blocks and deltas are passed over, as the vendor asks.
+import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
+import { annotationsOf } from "./citations.ts";
+import { callerOf, textOf } from "./decode-response.ts";
+import { classifyError } from "./errors.ts";
+import { readMemo } from "./memo.ts";
+import { finishOf, isCutOff, refusalOf, serviceTierOf, usageOf } from "./outcome.ts";
+import { redactedDetail, thinkingDetail } from "./reasoning.ts";
+
+const NOTHING: readonly ChatChunk[] = [];
+
+interface TextBlock {
+  readonly kind: "text";
+  readonly start: number;
+  readonly citations: Json[];
+}
+interface ThinkingBlock {
+  readonly kind: "thinking";
+  text: string;
+  signature: string;
+}
+interface CallBlock {
+  readonly kind: "call";
+  /** Null: the input is the answer's text. */
+  readonly callIndex: number | null;
+  /** What the block began with, said at its end if no piece comes. */
+  readonly input: JsonObject;
+  spoken: boolean;
+}
+/** What is known of the block that is under way. */
+type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" };
+
+const OTHER: Block = { kind: "other" };
+
+export function openStream(context: DecodeContext): StreamDecoder {
+  return new MessageStream(readMemo(context.memo).answerTool);
+}
+
+class MessageStream implements StreamDecoder {
+  private readonly answerTool: string | null;
+  private block: Block = OTHER;
+  private textLength = 0;
+  private calls = 0;
+  private details = 0;
+  private usage: JsonObject = {};
+  private stopReason: string | null = null;
+  private finished = false;
+  /** A call without input, held back until it is clear that it was not cut off. */
+  private silentCall: CallBlock | null = null;
+
+  constructor(answerTool: string | null) {
+    this.answerTool = answerTool;
+  }
+
+  push({ event: name, data }: SseEvent): readonly ChatChunk[] {
+    if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
+    const event = readEvent(data);
+    if (event === null) return NOTHING;
+    switch (event["type"]) {
+      case "content_block_delta":
+        return isObject(event["delta"]) ? this.onDelta(event["delta"]) : NOTHING;
+      case "content_block_start":
+        return isObject(event["content_block"]) ? [...this.releaseSilentCall(), ...this.onBlockStart(event["content_block"])] : NOTHING;
+      case "content_block_stop":
+        return this.onBlockStop();
+      case "message_start":
+        return isObject(event["message"]) ? this.onMessageStart(event["message"]) : NOTHING;
+      case "message_delta":
+        return this.onMessageDelta(event);
+      case "message_stop":
+        return this.finish({});
+      default:
+        if (event["type"] === "error" || (event["error"] !== undefined && event["error"] !== null)) throw new StreamError(classifyError({ status: 200, body: data }));
+        return NOTHING;
+    }
+  }
+
+  private onMessageStart(message: JsonObject): readonly ChatChunk[] {
+    const { id, content, stop_reason: reason } = message;
+    if (isObject(message["usage"])) this.usage = message["usage"];
+    if (typeof reason === "string") this.stopReason = reason;
+    const first: ChatChunk = {
+      ...(typeof id === "string" && { id }),
+      choices: [{ index: 0, delta: { role: "assistant" } }],
+      ...(isObject(message["usage"]) && { usage: usageOf(this.usage), ...serviceTierOf(this.usage) }),
+    };
+    // A turn that code at the vendor's goes on with begins with blocks that are whole already.
+    const whole = Array.isArray(content) ? content.filter(isObject) : [];
+    return [first, ...whole.flatMap((each) => [...this.releaseSilentCall(), ...this.onBlockStart(each), ...this.onBlockStop()])];
+  }
+
+  private onBlockStart(start: JsonObject): readonly ChatChunk[] {
+    switch (start["type"]) {
+      case "text":
+        this.block = { kind: "text", start: this.textLength, citations: Array.isArray(start["citations"]) ? [...(start["citations"] as Json[])] : [] };
+        return this.text(textOf(start["text"]));
+      case "thinking":
+        this.block = { kind: "thinking", text: "", signature: textOf(start["signature"]) };
+        return this.thinking(this.block, textOf(start["thinking"]));
+      case "redacted_thinking":
+        this.block = OTHER;
+        return this.detail(redactedDetail(textOf(start["data"]), this.details));
+      case "tool_use": {
+        const isAnswer = start["name"] === this.answerTool;
+        this.block = { kind: "call", callIndex: isAnswer ? null : this.calls, input: isObject(start["input"]) ? start["input"] : {}, spoken: false };
+        if (isAnswer) return NOTHING;
+        return [callChunk({ index: this.calls++, id: textOf(start["id"]), type: "function", function: { name: textOf(start["name"]), arguments: "" }, ...callerOf(start) })];
+      }
+      default:
+        this.block = OTHER;
+        return NOTHING;
+    }
+  }
+
+  private onDelta(delta: JsonObject): readonly ChatChunk[] {
+    switch (delta["type"]) {
+      case "text_delta":
+        return this.text(textOf(delta["text"]));
+      case "input_json_delta":
+        return this.block.kind === "call" ? this.input(this.block, textOf(delta["partial_json"])) : NOTHING;
+      case "thinking_delta":
+        return this.block.kind === "thinking" ? this.thinking(this.block, textOf(delta["thinking"])) : NOTHING;
+      case "signature_delta":
+        if (this.block.kind === "thinking") this.block.signature += textOf(delta["signature"]);
+        return NOTHING;
+      case "citations_delta":
+        if (this.block.kind === "text" && delta["citation"] !== undefined) this.block.citations.push(delta["citation"]);
+        return NOTHING;
+      default:
+        return NOTHING;
+    }
+  }
+
+  private onBlockStop(): readonly ChatChunk[] {
+    const ended = this.block;
+    this.block = OTHER;
+    if (ended.kind === "thinking") return this.detail(thinkingDetail(ended.text, ended.signature, this.details));
+    if (ended.kind === "text") {
+      const annotations = annotationsOf(ended.citations, ended.start, this.textLength);
+      return annotations.length === 0 ? NOTHING : [chunk({ annotations })];
+    }
+    if (ended.kind === "call" && !ended.spoken) this.silentCall = ended;
+    return NOTHING;
+  }
+
+  private onMessageDelta(event: JsonObject): readonly ChatChunk[] {
+    const delta = isObject(event["delta"]) ? event["delta"] : {};
+    // Old models leave out what stood in message_start; newer ones correct it.
+    if (isObject(event["usage"])) this.usage = { ...this.usage, ...known(event["usage"]) };
+    if (typeof delta["stop_reason"] === "string") this.stopReason = delta["stop_reason"];
+    const refusal = refusalOf(delta["stop_details"]);
+    const counted = isObject(event["usage"]) ? { usage: usageOf(this.usage) } : {};
+    if (this.stopReason === null || this.finished) return isObject(event["usage"]) ? [{ choices: [], ...counted }] : NOTHING;
+    return [...(refusal === null ? NOTHING : [chunk({ refusal })]), ...this.finish(counted)];
+  }
+
+  /** Once, and only with a reason that the vendor gave. */
+  private finish(more: Partial<ChatChunk>): readonly ChatChunk[] {
+    if (this.stopReason === null || this.finished) return NOTHING;
+    this.finished = true;
+    const held = isCutOff(this.stopReason) ? NOTHING : this.releaseSilentCall();
+    return [...held, { choices: [{ index: 0, delta: {}, ...finishOf(this.stopReason, this.calls > 0) }], ...more }];
+  }
+
+  private text(piece: string): readonly ChatChunk[] {
+    this.textLength += piece.length;
+    return piece === "" ? NOTHING : [chunk({ content: piece })];
+  }
+
+  private thinking(of: ThinkingBlock, piece: string): readonly ChatChunk[] {
+    of.text += piece;
+    return piece === "" ? NOTHING : [chunk({ reasoning_content: piece })];
+  }
+
+  private input(of: CallBlock, piece: string): readonly ChatChunk[] {
+    if (piece === "") return NOTHING;
+    of.spoken = true;
+    return of.callIndex === null ? this.text(piece) : [callChunk({ index: of.callIndex, function: { arguments: piece } })];
+  }
+
+  private releaseSilentCall(): readonly ChatChunk[] {
+    const held = this.silentCall;
+    this.silentCall = null;
+    return held === null ? NOTHING : this.input(held, JSON.stringify(held.input));
+  }
+
+  private detail(of: ReasoningDetail | null): readonly ChatChunk[] {
+    if (of === null) return NOTHING;
+    this.details += 1;
+    return [chunk({ reasoning_details: [of] })];
+  }
+
+  end(): readonly ChatChunk[] {
+    return NOTHING;
+  }
+}
+
+function chunk(delta: ChunkDelta): ChatChunk {
+  return { choices: [{ index: 0, delta }] };
+}
+
+function callChunk(call: ToolCallDelta): ChatChunk {
+  return chunk({ tool_calls: [call] });
+}
+
+/** Null for what is no event: some compatible servers end with OpenAI's mark. */
+function readEvent(data: string): JsonObject | null {
+  if (data === "[DONE]") return null;
+  let value: Json;
+  try {
+    value = parseJson(data);
+  } catch (thrown) {
+    if (thrown instanceof JsonError) throw new MalformedAnswer(`The provider's stream holds an event that is not JSON: ${thrown.message}`);
+    throw thrown;
+  }
+  if (!isObject(value)) throw new MalformedAnswer("The provider's stream holds an event that is not a JSON object.");
+  return value;
+}
+
+function known(usage: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,62 @@
+// What only this vendor understands (decisions 5.7): its content blocks, tool types and words of tool_choice, which a caller may send as they are.
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
+import type { Dialect } from "../provider.ts";
+
+/** Blocks of the vendor's own form, so that turns with server tools can be sent back whole. */
+export const BLOCKS_AS_THEY_ARE: readonly string[] = [
+  "image",
+  "search_result",
+  "container_upload",
+  "thinking",
+  "redacted_thinking",
+  "tool_use",
+  "tool_result",
+  "server_tool_use",
+  "web_search_tool_result",
+  "web_fetch_tool_result",
+  "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
+  "tool_search_tool_result",
+  "mcp_tool_use",
+  "mcp_tool_result",
+  "compaction",
+];
+
+/** Tool types; a star at the end stands for the dated versions. */
+const TOOL_TYPES: readonly string[] = [
+  "custom",
+  "web_search_*",
+  "web_fetch_*",
+  "code_execution_*",
+  "computer_*",
+  "browser_*",
+  "bash_*",
+  "text_editor_*",
+  "memory_*",
+  "tool_search_tool_*",
+  "advisor_*",
+  "mcp_toolset",
+];
+
+export const dialect: Dialect = {
+  blocks: [...BLOCKS_AS_THEY_ARE, "refusal"],
+  tools: TOOL_TYPES,
+  toolChoices: ["any", "tool"],
+  messageRules: [],
+};
+
+/** Beta headers that the vendor demands for dated tool types. A caller may not be allowed to set headers, and the tool alone says what is needed. */
+const TOOL_BETAS: readonly (readonly [type: string, beta: string])[] = [
+  ["computer_20241022", "computer-use-2024-10-22"],
+  ["computer_20250124", "computer-use-2025-01-24"],
+  ["computer_20251124", "computer-use-2025-11-24"],
+  ["code_execution_20250522", "code-execution-2025-05-22"],
+  ["code_execution_20250825", "code-execution-2025-08-25"],
+  ["web_fetch_20250910", "web-fetch-2025-09-10"],
+  ["memory_20250818", "context-management-2025-06-27"],
+];
+
+export function betasOfTools(types: readonly unknown[]): string[] {
+  return TOOL_BETAS.filter(([type]) => types.includes(type)).map(([, beta]) => beta);
+}

@@ -1,0 +1,126 @@
+// Content parts as content blocks: https://platform.claude.com/docs/en/api/messages, vision, PDF support and the Files API beside it.
+// What a part carries beyond OpenAI's form (`cache_control`, `citations`, `context`, `title`) stays on its block.
+import type { ContentPart } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
+
+/** Needed to name an uploaded file. */
+export const FILES_BETA = "files-api-2025-04-14";
+
+const WEB_ADDRESS = /^https?:\/\//i;
+const DATA_URI = /^data:([^;,]*)((?:;[^;,]*)*),/i;
+const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
+/** Media types that are text, whatever their name. */
+const TEXT_MEDIA = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/i;
+
+/** `path` names the list. Parts of text without a character are left out: they say nothing, and the vendor refuses them. */
+export function encodeParts(parts: readonly ContentPart[], path: string): JsonObject[] {
+  const blocks: JsonObject[] = [];
+  for (let index = 0; index < parts.length; index++) {
+    const block = encodePart(parts[index]!, `${path}[${index}]`);
+    if (block !== null) blocks.push(block);
+  }
+  return blocks;
+}
+
+function encodePart(part: ContentPart, path: string): JsonObject | null {
+  switch (part.type) {
+    case "text": {
+      const { annotations: _annotations, ...block } = part;
+      return part["text"] === "" ? null : block;
+    }
+    case "refusal":
+      return part["refusal"] === "" ? null : { type: "text", text: part["refusal"] };
+    case "image_url": {
+      const { type: _type, image_url: image, ...more } = part;
+      return { ...encodeImage((image as { readonly url: string }).url), ...more };
+    }
+    case "file": {
+      const { type: _type, file, ...more } = part;
+      return { ...encodeFile(file as FileReference), ...more };
+    }
+    case "document": {
+      const { source, ...more } = part;
+      return { ...more, ...encodeDocument(source as JsonObject) };
+    }
+    default:
+      if (BLOCKS_AS_THEY_ARE.includes(part.type)) return part;
+      throw new GatewayError("unsupported_content_block", `${path}: this provider takes no content block of type ${JSON.stringify(part.type)}.`, { param: path });
+  }
+}
+
+function encodeImage(url: string): JsonObject {
+  const data = readDataUri(url);
+  if (data === null) return { type: "image", source: { type: "url", url } };
+  return TEXT_MEDIA.test(data.mediaType) || data.mediaType === "application/pdf" ? documentOf(data) : { type: "image", source: base64Source(data) };
+}
+
+interface FileReference {
+  readonly file_id?: string | null;
+  readonly file_data?: string | null;
+  readonly filename?: string | null;
+}
+
+function encodeFile({ file_id: id, file_data: data, filename }: FileReference): JsonObject {
+  const title = typeof filename === "string" && filename !== "" ? { title: filename } : {};
+  const inline = readDataUri(data ?? "") ?? readDataUri(id ?? "");
+  if (inline !== null) {
+    if (inline.mediaType.startsWith("image/")) return { type: "image", source: base64Source(inline) };
+    return { ...documentOf(inline), ...title };
+  }
+  if (typeof data === "string") return { ...documentOf({ mediaType: "application/pdf", base64: data }), ...title };
+  const address = id ?? "";
+  const source = WEB_ADDRESS.test(address) ? { type: "url", url: address } : { type: "file", file_id: address };
+  if (IMAGE_NAME.test(filename ?? (source.type === "url" ? address : ""))) return { type: "image", source };
+  return { type: "document", source, ...title };
+}
+
+function encodeDocument(source: JsonObject): JsonObject {
+  const { type, media_type: mediaType, data } = source;
+  if (typeof mediaType !== "string" || typeof data !== "string") return { type: "document", source };
+  if (type === "base64") return mediaType.startsWith("image/") ? { type: "image", source } : documentOf({ mediaType, base64: data }, source);
+  if (type !== "text") return { type: "document", source };
+  // a media type that is no text says that the data is base64, whatever the source is called
+  return { type: "document", source: TEXT_MEDIA.test(mediaType) ? { ...source, media_type: "text/plain" } : { ...source, type: "base64" } };
+}
+
+interface InlineData {
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+/** Text is decoded: base64 is for PDF alone. */
+function documentOf({ mediaType, base64 }: InlineData, source: JsonObject = {}): JsonObject {
+  if (!TEXT_MEDIA.test(mediaType)) return { type: "document", source: { ...source, type: "base64", media_type: mediaType, data: base64 } };
+  return { type: "document", source: { ...source, type: "text", media_type: "text/plain", data: Buffer.from(base64, "base64").toString("utf8") } };
+}
+
+function base64Source({ mediaType, base64 }: InlineData): JsonObject {
+  return { type: "base64", media_type: mediaType, data: base64 };
+}
+
+function readDataUri(uri: string): InlineData | null {
+  // a picture can be megabytes long: only its head is matched
+  const head = DATA_URI.exec(uri.slice(0, 256));
+  if (head === null) return null;
+  const body = uri.slice(head[0].length);
+  const mediaType = (head[1] || "text/plain").toLowerCase();
+  return { mediaType, base64: /;base64/i.test(head[2] ?? "") ? body : Buffer.from(decodeLeniently(body)).toString("base64") };
+}
+
+function decodeLeniently(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** True when some block names an uploaded file. */
+export function namesUploadedFile(blocks: readonly JsonObject[]): boolean {
+  return blocks.some((block) => {
+    const { source, content } = block as { readonly source?: { readonly type?: unknown }; readonly content?: unknown };
+    return source?.type === "file" || (Array.isArray(content) && namesUploadedFile(content as readonly JsonObject[]));
+  });
+}

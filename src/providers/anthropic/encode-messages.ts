@@ -1,0 +1,132 @@
+// Messages as `system` and turns: https://platform.claude.com/docs/en/api/messages. Neighbours of one role become one turn, and the results of
+// tools stand first in theirs, which the vendor demands. A participant's `name` has no counterpart and is left out.
+import type { Message, ToolCall } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import { encodeParts, namesUploadedFile } from "./encode-content.ts";
+import { thinkingBlocks } from "./reasoning.ts";
+
+export interface Conversation {
+  readonly system: string | readonly JsonObject[] | undefined;
+  readonly messages: readonly Turn[];
+  /** Some block names a file that was uploaded before. */
+  readonly uploadedFiles: boolean;
+}
+
+export interface Turn extends JsonObject {
+  readonly role: "user" | "assistant";
+  readonly content: string | readonly JsonObject[];
+}
+
+/** Throws GatewayError `unsupported_content_block` with the path. */
+export function encodeConversation(messages: readonly Message[]): Conversation {
+  const system: (string | readonly JsonObject[])[] = [];
+  const turns: Turn[] = [];
+  messages.forEach((message, index) => {
+    const path = `messages[${index}]`;
+    if (message.role === "system" || message.role === "developer") system.push(encodeSystem(message, path));
+    else addTurn(turns, encodeTurn(message, path));
+  });
+  return { system: joinSystem(system), messages: turns, uploadedFiles: turns.some(({ content }) => typeof content !== "string" && namesUploadedFile(content)) };
+}
+
+function encodeSystem(message: Message, path: string): string | readonly JsonObject[] {
+  const content = encodeContent(message, path);
+  if (typeof content === "string") return content;
+  const stranger = content.findIndex((block) => block["type"] !== "text");
+  if (stranger !== -1) throw new GatewayError("unsupported_content_block", `${path}: a ${message.role} message of this provider holds text alone; got ${JSON.stringify(content[stranger]!["type"])}.`, { param: `${path}.content` });
+  return content;
+}
+
+function joinSystem(parts: readonly (string | readonly JsonObject[])[]): Conversation["system"] {
+  const filled = parts.filter((part) => part.length > 0);
+  return filled.length <= 1 ? filled[0] : filled.flatMap(asBlocks);
+}
+
+function encodeTurn(message: Message, path: string): Turn {
+  if (message.role === "assistant") return { role: "assistant", content: encodeAssistant(message, path) };
+  if (message.role === "tool" || message.role === "function") return { role: "user", content: [encodeToolResult(message, path)] };
+  return { role: "user", content: encodeContent(message, path) };
+}
+
+function encodeAssistant(message: Message, path: string): Turn["content"] {
+  const said = encodeContent(message, path);
+  const thinking = thinkingBlocks(message);
+  const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
+  const refusal = typeof message.refusal === "string" && message.refusal !== "" && said.length === 0 ? [{ type: "text", text: message.refusal }] : [];
+  if (thinking.length + calls.length + refusal.length === 0) return said;
+  return withCacheControl([...thinking, ...asBlocks(said), ...refusal, ...calls], message["cache_control"]);
+}
+
+/** The text, or the blocks where there is more to say than text. */
+function encodeContent(message: Message, path: string): string | readonly JsonObject[] {
+  const { content } = message;
+  const blocks = typeof content === "string" ? content : encodeParts(content ?? [], `${path}.content`);
+  return withCacheControl(blocks, message["cache_control"]);
+}
+
+/** A mark on the whole message goes to its last block, up to which the vendor then caches. */
+function withCacheControl(content: string | readonly JsonObject[], mark: Json | undefined): string | readonly JsonObject[] {
+  if (!isObject(mark) || content.length === 0) return content;
+  const blocks = asBlocks(content);
+  const last = blocks.at(-1)!;
+  return last["cache_control"] === undefined ? [...blocks.slice(0, -1), { ...last, cache_control: mark }] : blocks;
+}
+
+function encodeToolCall(call: ToolCall, path: string): JsonObject {
+  const { id, function: called, cache_control: mark, extra_content: opaque } = call;
+  if (!isObject(called)) throw new GatewayError("invalid_request", `${path}: this provider knows no call but that of a function.`, { param: path });
+  const caller = (opaque?.["anthropic"] as JsonObject | undefined)?.["caller"];
+  return { type: "tool_use", id: toolUseId(id), name: called.name, input: parseInput(called.arguments), ...(isObject(caller) && { caller }), ...(isObject(mark) && { cache_control: mark }) };
+}
+
+/**
+ * An input has to be an object. Arguments that are none (a call that was cut off, a model's bad JSON) are wrapped as the vendor advises, so that
+ * the model sees what it wrote: https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming
+ */
+function parseInput(text: string): JsonObject {
+  if (text.trim() === "") return {};
+  try {
+    const value = parseJson(text);
+    return isObject(value) ? value : { INVALID_JSON: text };
+  } catch (thrown) {
+    if (thrown instanceof JsonError) return { INVALID_JSON: text };
+    throw thrown;
+  }
+}
+
+function encodeToolResult(message: Message, path: string): JsonObject {
+  const { content, tool_call_id: id, cache_control: mark } = message;
+  return {
+    type: "tool_result",
+    tool_use_id: toolUseId(id ?? ""),
+    content: typeof content === "string" ? content : encodeParts(content ?? [], `${path}.content`),
+    ...(isObject(mark) && { cache_control: mark }),
+  };
+}
+
+/** Ids of other vendors may hold characters that this one refuses. Both ends of a call are changed alike. */
+function toolUseId(id: string): string {
+  return id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+}
+
+function addTurn(turns: Turn[], turn: Turn): void {
+  if (turn.content.length === 0) return;
+  const last = turns.at(-1);
+  if (last?.role !== turn.role) {
+    turns.push(turn);
+    return;
+  }
+  turns[turns.length - 1] = { role: turn.role, content: resultsFirst([...asBlocks(last.content), ...asBlocks(turn.content)]) };
+}
+
+function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {
+  const isResult = (block: JsonObject) => block["type"] === "tool_result";
+  return [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))];
+}
+
+function asBlocks(content: string | readonly JsonObject[]): readonly JsonObject[] {
+  if (typeof content !== "string") return content;
+  return content === "" ? [] : [{ type: "text", text: content }];
+}

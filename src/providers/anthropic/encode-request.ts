@@ -1,0 +1,114 @@
+// A chat request as a request to the Messages API: https://platform.claude.com/docs/en/api/messages
+import type { ChatParams, ChatRequest } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { Target } from "../../core/target.ts";
+import type { EncodedRequest } from "../provider.ts";
+import { betasOfTools } from "./dialect.ts";
+import { FILES_BETA } from "./encode-content.ts";
+import { encodeConversation } from "./encode-messages.ts";
+import { encodeTools, type EncodedTools } from "./encode-tools.ts";
+import { planJsonOutput, type JsonOutput } from "./json-output.ts";
+import type { Memo } from "./memo.ts";
+import { factsOf } from "./models.ts";
+import { encodeThinking, thinksByBudget } from "./thinking.ts";
+
+const API_VERSION = "2023-06-01";
+
+/** Wire names that a pass-through may not set (decisions 6.5); `metadata` of a caller is never sent to a provider. */
+export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "system", "max_tokens", "stop_sequences", "stream", "tools", "tool_choice", "mcp_servers", "metadata"]);
+
+/** Throws GatewayError `unsupported_value`, `unsupported_content_block`, `reserved_parameter` with the path. */
+export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
+  const { params, extra } = request;
+  const facts = factsOf(target.model);
+  const conversation = encodeConversation(request.messages);
+  const json = planJsonOutput(params.response_format, { facts, forcingRefused: thinksByBudget(params.reasoning_effort, extra, facts), toolNames: (params.tools ?? []).map(toolName) });
+  const tools = encodeTools(params, json);
+  const maxTokens = params.max_completion_tokens ?? params.max_tokens ?? facts.maxOutputTokens;
+  const encoded: JsonObject = {
+    model: target.model,
+    max_tokens: maxTokens,
+    ...(conversation.system !== undefined && { system: conversation.system }),
+    messages: conversation.messages,
+    ...tools,
+    ...encodeSampling(params),
+    ...mergeInto(encodeThinking(params.reasoning_effort, facts, maxTokens), json?.kind === "format" ? { output_config: { format: json.format } } : {}, ""),
+    ...(params.stream === true && { stream: true }),
+  };
+  const betas = [...(conversation.uploadedFiles ? [FILES_BETA] : []), ...betasOfTools((tools.tools ?? []).map((tool) => tool["type"]))];
+  return {
+    request: { url: messagesUrl(target.baseUrl), headers: encodeHeaders(target, betas), body: JSON.stringify(withPassThrough(encoded, extra)) },
+    memo: memoOf(json, tools),
+    mapped: mappedNames(params, json),
+  };
+}
+
+function toolName(tool: JsonObject): unknown {
+  return isObject(tool["function"]) ? tool["function"]["name"] : tool["name"];
+}
+
+function memoOf(json: JsonOutput, { tools }: EncodedTools): Memo {
+  return { answerTool: json?.kind === "tool" && tools?.includes(json.tool) === true ? json.tool.name : null };
+}
+
+/** Some people configure the address with the version, as other vendors have it. */
+function messagesUrl(baseUrl: string): string {
+  return baseUrl.endsWith("/v1") ? `${baseUrl}/messages` : `${baseUrl}/v1/messages`;
+}
+
+function encodeHeaders({ apiVersion, headers }: Target, betas: readonly string[]): Record<string, string> {
+  const asked = (headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
+  const all = [...new Set([...asked, ...betas])].filter((beta) => beta !== "");
+  return { "anthropic-version": apiVersion ?? API_VERSION, ...headers, ...(all.length > 0 && { "anthropic-beta": all.join(",") }), "content-type": "application/json" };
+}
+
+function encodeSampling(params: ChatParams): JsonObject {
+  const { temperature, top_p, stop, service_tier: tier } = params;
+  const userId = params.safety_identifier ?? params.user;
+  const sequences = typeof stop === "string" ? [stop].filter((word) => word !== "") : (stop ?? []);
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(top_p !== undefined && { top_p }),
+    ...(sequences.length > 0 && { stop_sequences: sequences }),
+    ...(userId !== undefined && { metadata: { user_id: userId } }),
+    ...(tier !== undefined && { service_tier: tier === "default" ? "standard_only" : tier }),
+  };
+}
+
+function withPassThrough(encoded: JsonObject, extra: JsonObject): JsonObject {
+  const reserved = Object.keys(extra).find((name) => RESERVED.has(name));
+  if (reserved !== undefined) throw overwrites(reserved);
+  return mergeInto(encoded, extra, "");
+}
+
+/** Adds what is not there yet, objects key by key. What the gateway encoded is never overwritten (decisions 6.5). */
+function mergeInto(encoded: JsonObject, added: JsonObject, path: string): JsonObject {
+  const merged: Record<string, Json | undefined> = { ...encoded };
+  for (const [name, value] of Object.entries(added)) {
+    const there = merged[name];
+    if (there === undefined) merged[name] = value;
+    else if (isObject(there) && isObject(value)) merged[name] = mergeInto(there, value, `${path}${name}.`);
+    else if (value !== null && JSON.stringify(there) !== JSON.stringify(value)) throw overwrites(`${path}${name}`);
+  }
+  return merged;
+}
+
+function overwrites(name: string): GatewayError {
+  return new GatewayError("reserved_parameter", `${name} would overwrite what the gateway sends for a field of the request; send one of the two.`, { param: name });
+}
+
+/** For explain and the record: where a parameter went that did not keep its name. */
+function mappedNames(params: ChatParams, json: JsonOutput): readonly string[] {
+  const places: readonly (readonly [unknown, string])[] = [
+    [params.max_completion_tokens, "max_completion_tokens -> max_tokens"],
+    [params.stop, "stop -> stop_sequences"],
+    [params.safety_identifier, "safety_identifier -> metadata.user_id"],
+    [params.safety_identifier === undefined ? params.user : undefined, "user -> metadata.user_id"],
+    [params.parallel_tool_calls === false || undefined, "parallel_tool_calls -> tool_choice.disable_parallel_tool_use"],
+    [params.web_search_options, "web_search_options -> tools"],
+    [params.reasoning_effort, "reasoning_effort -> thinking"],
+    [json ?? undefined, json?.kind === "format" ? "response_format -> output_config.format" : "response_format -> a forced tool call"],
+  ];
+  return places.filter(([value]) => value !== undefined).map(([, words]) => words);
+}

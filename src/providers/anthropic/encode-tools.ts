@@ -1,0 +1,61 @@
+// `tools` and `tool_choice`: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
+import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { JsonOutput } from "./json-output.ts";
+
+/** Works on every model that has web search; later versions want code execution beside them. */
+const WEB_SEARCH = "web_search_20250305";
+
+export interface EncodedTools {
+  readonly tools?: readonly JsonObject[];
+  readonly tool_choice?: JsonObject;
+}
+
+export function encodeTools(params: ChatParams, json: JsonOutput): EncodedTools {
+  const tools = [...(params.tools ?? []).map(encodeTool), ...webSearch(params.web_search_options)];
+  const choice = encodeChoice(params.tool_choice);
+  // A call that the caller forces is the answer already, and leaves no room for JSON.
+  if (json?.kind === "tool" && choice?.["type"] !== "any" && choice?.["type"] !== "tool") {
+    const free = tools.length > 0 && choice?.["type"] !== "none";
+    const forced = free ? withParallel({ type: "any" }, params.parallel_tool_calls) : { type: "tool", name: json.tool.name, disable_parallel_tool_use: true };
+    return { tools: [...tools, json.tool], tool_choice: forced };
+  }
+  if (tools.length === 0) return {}; // a choice without tools is an error to the vendor
+  const chosen = params.parallel_tool_calls === false ? withParallel(choice ?? { type: "auto" }, false) : choice;
+  return { tools, ...(chosen !== undefined && { tool_choice: chosen }) };
+}
+
+function encodeTool(tool: JsonObject): JsonObject {
+  const { type, function: definition, ...more } = tool;
+  if (type !== "function") return tool;
+  const { name, description, parameters, strict, ...rest } = definition as FunctionDefinition;
+  return {
+    name,
+    ...(typeof description === "string" && { description }),
+    input_schema: isObject(parameters) && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} },
+    ...(typeof strict === "boolean" && { strict }),
+    ...rest,
+    ...more,
+  };
+}
+
+function webSearch(options: JsonObject | undefined): readonly JsonObject[] {
+  if (options === undefined) return [];
+  const { search_context_size: size, user_location: location } = options;
+  if (size !== undefined && size !== null && size !== "medium")
+    throw new GatewayError("unsupported_value", `web_search_options.search_context_size has no counterpart at this provider; leave it out or send "medium".`, { param: "web_search_options.search_context_size" });
+  const place = isObject(location) ? location["approximate"] : undefined;
+  return [{ type: WEB_SEARCH, name: "web_search", ...(isObject(place) && { user_location: { type: "approximate", ...place } }) }];
+}
+
+function encodeChoice(choice: Json | undefined): JsonObject | undefined {
+  if (typeof choice === "string") return { type: choice === "required" ? "any" : choice };
+  if (!isObject(choice)) return undefined;
+  if (choice["type"] !== "function") return choice;
+  return { type: "tool", name: (choice["function"] as { readonly name: string }).name };
+}
+
+function withParallel(choice: JsonObject, parallel: boolean | undefined): JsonObject {
+  return parallel === false && choice["type"] !== "none" ? { ...choice, disable_parallel_tool_use: true } : choice;
+}

@@ -1,0 +1,100 @@
+// Errors of the Messages API by class: its type first, then the status, and texts last, for what has no code of its own.
+// https://platform.claude.com/docs/en/api/errors
+import { isObject, type Json } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
+
+const BY_TYPE: Readonly<Record<string, FailureClass>> = {
+  invalid_request_error: "invalid_request",
+  request_too_large: "invalid_request",
+  conflict_error: "invalid_request",
+  authentication_error: "authentication",
+  billing_error: "quota",
+  permission_error: "permission",
+  not_found_error: "not_found",
+  rate_limit_error: "rate_limit",
+  timeout_error: "timeout",
+  overloaded_error: "overloaded",
+  api_error: "server",
+};
+
+const BY_STATUS: Readonly<Record<number, FailureClass>> = {
+  401: "authentication",
+  402: "quota",
+  403: "permission",
+  404: "not_found",
+  408: "timeout",
+  429: "rate_limit",
+  503: "overloaded",
+  504: "timeout",
+  529: "overloaded",
+};
+
+/** What the vendor says under a type that says less. */
+const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; readonly class: FailureClass }[] = [
+  { under: "invalid_request", text: /prompt is too long|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context (?:limit|window|length)|prompt: length/i, class: "context_length" },
+  { under: "invalid_request", text: /credit balance is too low|reached your specified API usage limits/i, class: "quota" },
+  { under: "invalid_request", text: /content filtering policy|usage policy/i, class: "content_policy" },
+  { under: "server", text: /^overloaded/i, class: "overloaded" },
+];
+
+/** The vendor names the field at the start of the message: `tools.0.custom.name: ...`. */
+const FIELD = /^((?:model|messages|system|tools|tool_choice|max_tokens|temperature|top_[pk]|stop_sequences|stream|thinking|output_config|metadata|service_tier|container|mcp_servers|context_management|cache_control)(?:\.[\w-]+)*): /;
+
+/** Copes with any body. */
+export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
+  const { type, message } = readError(body);
+  const first = (type === null ? undefined : BY_TYPE[type]) ?? classOfStatus(status);
+  const text = message ?? describeBody(status, body);
+  const refined = BY_TEXT.find((rule) => rule.under === first && rule.text.test(text));
+  return { class: refined?.class ?? first, message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: type };
+}
+
+function classOfStatus(status: number): FailureClass {
+  return BY_STATUS[status] ?? (status >= 400 && status < 500 ? "invalid_request" : "server");
+}
+
+interface NamedError {
+  readonly type: string | null;
+  /** Null when the body says nothing. */
+  readonly message: string | null;
+}
+
+/** Proxies in front have forms of their own: a bare string, `message`, `detail`, a list with one error. */
+function readError(body: string): NamedError {
+  const value = readJson(body);
+  const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;
+  const inner = isObject(outer) ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
+  if (typeof inner === "string") return { type: null, message: filled(inner) };
+  if (!isObject(inner)) return { type: null, message: null };
+  const { type, message, detail } = inner;
+  return { type: typeof type === "string" && type !== "error" ? type : null, message: filled(message) ?? filled(detail) ?? (inner === outer ? null : JSON.stringify(inner).slice(0, MAX_QUOTE)) };
+}
+
+function readJson(body: string): Json {
+  try {
+    return parseJson(body);
+  } catch (thrown) {
+    if (thrown instanceof JsonError) return null;
+    throw thrown;
+  }
+}
+
+function filled(value: Json | undefined): string | null {
+  return typeof value === "string" && value.trim() !== "" ? value : null;
+}
+
+const MAX_QUOTE = 300;
+
+/** For bodies that are no error of the vendor's: pages of proxies, plain text, nothing. */
+function describeBody(status: number, body: string): string {
+  // a page can be megabytes long
+  const start = body.slice(0, 16_384).trim();
+  const head = `The provider, or a proxy before it, answered with status ${status}`;
+  if (start === "") return `${head} and an empty body.`;
+  if (start.startsWith("<")) {
+    const title = /<(?:title|h1)[^>]*>([^<]{1,300})</i.exec(start)?.[1]?.trim();
+    return title ? `${head} and a web page: ${title}` : `${head} and a web page instead of an answer.`;
+  }
+  return `${head}: ${start.replaceAll(/[\s\p{Cc}]+/gu, " ").slice(0, MAX_QUOTE)}`;
+}

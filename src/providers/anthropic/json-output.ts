@@ -1,0 +1,69 @@
+// `response_format`: the vendor's own JSON schema output where the model has it, else a tool that the model has to call and whose input is the
+// answer (decisions 6.8). https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+import type { ResponseFormat } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { ModelFacts } from "./models.ts";
+
+export type JsonOutput =
+  | { readonly kind: "format"; readonly format: JsonObject }
+  /** `tool` is in the wire's form; its call is the answer. */
+  | { readonly kind: "tool"; readonly tool: JsonObject & { readonly name: string } }
+  | null;
+
+export interface JsonOutputSituation {
+  readonly facts: ModelFacts;
+  /** The vendor refuses to force a tool in this request. */
+  readonly forcingRefused: boolean;
+  /** Names that the answer's tool may not have. */
+  readonly toolNames: readonly unknown[];
+}
+
+/** Throws `unsupported_value` where neither way is open. */
+export function planJsonOutput(format: ResponseFormat | undefined, { facts, forcingRefused, toolNames }: JsonOutputSituation): JsonOutput {
+  if (format === undefined || format.type === "text") return null;
+  const asked = format.type === "json_schema" ? format.json_schema : null;
+  const schema = asked?.schema;
+  const forcing = facts.forcedTools && !forcingRefused;
+  // Without strict the caller expects any schema to be taken, and tools take any.
+  if (facts.jsonSchema && schema !== undefined && (asked?.strict === true || !forcing || isEnforceable(schema))) return { kind: "format", format: { type: "json_schema", schema } };
+  if (!forcing) throw refusal(format.type, facts);
+  return { kind: "tool", tool: answerTool(schema, asked?.description, toolNames) };
+}
+
+function refusal(type: string, facts: ModelFacts): GatewayError {
+  const why = facts.forcedTools ? "cannot be combined with reasoning on this model, because it takes a forced tool call" : "needs a forced tool call, which this model does not take";
+  const cure = facts.jsonSchema ? " Use json_schema with a schema instead." : "";
+  return new GatewayError("unsupported_value", `response_format ${type} ${why}.${cure}`, { param: "response_format" });
+}
+
+const OPEN_SCHEMA: JsonObject = { type: "object", additionalProperties: true };
+
+function answerTool(schema: JsonObject | undefined, description: string | undefined, taken: readonly unknown[]): JsonObject & { readonly name: string } {
+  let name = "respond_with_json";
+  while (taken.includes(name)) name += "_";
+  return { name, description: description ?? "Give the answer. The input of this tool is the whole answer, as JSON.", input_schema: schema ?? OPEN_SCHEMA };
+}
+
+/** Keywords that the vendor's schema compiler refuses. */
+const REFUSED_KEYWORDS = new Set(
+  `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern maxItems uniqueItems minProperties maxProperties
+  not oneOf patternProperties if then else prefixItems contains`.split(/\s+/),
+);
+const NAMED_SCHEMAS = new Set(["properties", "$defs", "definitions"]);
+
+/** True for a schema of the vendor's subset. */
+function isEnforceable(schema: Json | undefined): boolean {
+  if (Array.isArray(schema)) return schema.every(isEnforceable);
+  if (!isObject(schema)) return true;
+  if (isObjectSchema(schema) && schema["additionalProperties"] !== false) return false;
+  return Object.entries(schema).every(([keyword, value]) => {
+    if (REFUSED_KEYWORDS.has(keyword)) return false;
+    if (keyword === "enum" || keyword === "const" || keyword === "default" || keyword === "examples") return true;
+    return NAMED_SCHEMAS.has(keyword) && isObject(value) ? Object.values(value).every(isEnforceable) : isEnforceable(value);
+  });
+}
+
+function isObjectSchema({ type, properties }: JsonObject): boolean {
+  return type === "object" || (Array.isArray(type) && type.includes("object")) || properties !== undefined;
+}

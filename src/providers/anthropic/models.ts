@@ -1,0 +1,63 @@
+// What differs between generations of Claude, as rows. https://platform.claude.com/docs/en/models/overview and the migration guides beside it.
+// A name that no row knows is not refused anything: the vendor answers for it.
+
+export interface ModelFacts {
+  /** Most tokens of one answer, thinking included: the default of the `max_tokens` that the API demands. */
+  readonly maxOutputTokens: number;
+  /** `budget`: thinking takes a number of tokens. `adaptive`: the model decides, steered by the effort. */
+  readonly thinking: "none" | "budget" | "adaptive";
+  /** The `thinking.type` that turns thinking off; null where it always thinks, or never. */
+  readonly thinkingOff: "disabled" | "between_tools" | null;
+  /** Levels of `output_config.effort`. */
+  readonly efforts: readonly string[];
+  /** False: temperature and top_p are refused but for their defaults. */
+  readonly sampling: boolean;
+  /** False: a `tool_choice` that forces a tool is refused. */
+  readonly forcedTools: boolean;
+  /** True: has `output_config.format`. */
+  readonly jsonSchema: boolean;
+}
+
+export interface Generation {
+  /** Matched anywhere in the name, so that the names of clouds and compatible servers are found too. */
+  readonly models: RegExp;
+  readonly facts: ModelFacts;
+}
+
+const CLAUDE_3: ModelFacts = { maxOutputTokens: 4_096, thinking: "none", thinkingOff: null, efforts: [], sampling: true, forcedTools: true, jsonSchema: false };
+const CLAUDE_3_5: ModelFacts = { ...CLAUDE_3, maxOutputTokens: 8_192 };
+const SONNET_4: ModelFacts = { ...CLAUDE_3, maxOutputTokens: 64_000, thinking: "budget", thinkingOff: "disabled" };
+const OPUS_4: ModelFacts = { ...SONNET_4, maxOutputTokens: 32_000 };
+const CLAUDE_4_5: ModelFacts = { ...SONNET_4, jsonSchema: true };
+const CLAUDE_4_6: ModelFacts = { ...CLAUDE_4_5, maxOutputTokens: 128_000, thinking: "adaptive", efforts: ["low", "medium", "high", "max"] };
+const CLAUDE_4_7: ModelFacts = { ...CLAUDE_4_6, efforts: ["low", "medium", "high", "xhigh", "max"], sampling: false };
+const ALWAYS_THINKING: ModelFacts = { ...CLAUDE_4_7, thinkingOff: null };
+
+/** Tried in order. */
+export const GENERATIONS: readonly Generation[] = [
+  { models: /claude-(?:instant|2|3-(?:opus|sonnet|haiku))/, facts: CLAUDE_3 },
+  { models: /claude-3[-.]5-/, facts: CLAUDE_3_5 },
+  { models: /claude-3[-.]7-/, facts: SONNET_4 },
+  { models: /claude-opus-4[-.]1(?!\d)/, facts: { ...OPUS_4, jsonSchema: true } },
+  { models: /claude-opus-4[-.]5(?!\d)/, facts: { ...CLAUDE_4_5, efforts: ["low", "medium", "high"] } },
+  { models: /claude-(?:sonnet|haiku)-4[-.]5(?!\d)/, facts: CLAUDE_4_5 },
+  { models: /claude-(?:opus|sonnet)-4[-.]6(?!\d)/, facts: CLAUDE_4_6 },
+  { models: /claude-(?:opus-4[-.][78]|mythos-preview)(?!\d)/, facts: CLAUDE_4_7 },
+  { models: /claude-opus-4(?!\d|[-.][1-9](?!\d))/, facts: OPUS_4 },
+  { models: /claude-sonnet-4(?!\d|[-.][1-9](?!\d))/, facts: SONNET_4 },
+  { models: /claude-opus-5[-.]5(?!\d)/, facts: { ...ALWAYS_THINKING, forcedTools: false } },
+  { models: /claude-sonnet-5[-.]5(?!\d)/, facts: { ...CLAUDE_4_7, thinkingOff: "between_tools", forcedTools: false } },
+  { models: /claude-haiku-5[-.]5(?!\d)/, facts: CLAUDE_4_7 },
+  { models: /claude-(?:fable|mythos)-5[-.][1-9](?!\d)/, facts: { ...ALWAYS_THINKING, forcedTools: false } },
+  { models: /claude-(?:fable|mythos)-5(?!\d|[-.][1-9](?!\d))/, facts: ALWAYS_THINKING },
+  { models: /claude-(?:opus|sonnet)-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_7 },
+  // newer than this table
+  { models: /claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)/, facts: { ...CLAUDE_4_7, sampling: true } },
+];
+
+/** A name that tells no generation: what every model since Claude 3.5 can write. */
+export const UNKNOWN_MODEL: ModelFacts = { ...CLAUDE_4_7, maxOutputTokens: 8_192, sampling: true };
+
+export function factsOf(model: string): ModelFacts {
+  return GENERATIONS.find((generation) => generation.models.test(model))?.facts ?? UNKNOWN_MODEL;
+}

@@ -1,0 +1,44 @@
+// `reasoning_effort` as thinking. https://platform.claude.com/docs/en/build-with-claude/effort, .../extended-thinking, .../adaptive-thinking
+import { GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { ModelFacts } from "./models.ts";
+
+export const EFFORT_WORDS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+/** Least budget that the vendor takes. */
+const MIN_BUDGET = 1_024;
+/** Thinking tokens for each effort on models that take a budget; 32,000 is where the vendor begins to advise against waiting for the answer. */
+const BUDGETS: Readonly<Record<string, number>> = { minimal: MIN_BUDGET, low: 4_096, medium: 10_000, high: 24_000, xhigh: 32_000 };
+/** Part of `max_tokens` that thinking may use up, so that an answer still fits. */
+const BUDGET_SHARE = 0.8;
+
+/** Top-level members `thinking` and `output_config`. Throws `unsupported_value` where a budget does not fit into `maxTokens`. */
+export function encodeThinking(effort: string | undefined, facts: ModelFacts, maxTokens: number): JsonObject {
+  if (effort === undefined) return {};
+  if (effort === "none") return { thinking: { type: facts.thinkingOff ?? "disabled" } };
+  const level = effortLevel(effort, facts);
+  const outputConfig = level === null ? {} : { output_config: { effort: level } };
+  if (facts.thinking === "adaptive") return { thinking: { type: "adaptive" }, ...outputConfig };
+  return { thinking: { type: "enabled", budget_tokens: budgetWithin(effort, maxTokens) }, ...outputConfig };
+}
+
+/** Our words name more levels than the older models have; the two ends meet the vendor's ends. */
+function effortLevel(effort: string, { efforts }: ModelFacts): string | null {
+  if (efforts.length === 0) return null;
+  if (efforts.includes(effort)) return effort;
+  if (effort === "minimal") return efforts[0]!;
+  return effort === "xhigh" || effort === "max" ? efforts.at(-1)! : effort;
+}
+
+function budgetWithin(effort: string, maxTokens: number): number {
+  if (maxTokens <= MIN_BUDGET)
+    throw new GatewayError("unsupported_value", `reasoning_effort needs max_completion_tokens above ${MIN_BUDGET} on this model, which counts thinking into them; got ${maxTokens}.`, { param: "reasoning_effort" });
+  return Math.max(MIN_BUDGET, Math.min(BUDGETS[effort] ?? MIN_BUDGET, Math.floor(maxTokens * BUDGET_SHARE)));
+}
+
+/** True where the request makes a model with budgets think: such a model refuses forced tool calls then. */
+export function thinksByBudget(effort: string | undefined, passedThrough: JsonObject, facts: ModelFacts): boolean {
+  if (facts.thinking !== "budget") return false;
+  const { thinking } = passedThrough as { readonly thinking?: { readonly type?: unknown } | null };
+  return (effort !== undefined && effort !== "none") || thinking?.type === "enabled";
+}

@@ -1,0 +1,14 @@
+// Ids of tool calls. The server often gives none, and a client needs one that is unique in the conversation and fit for every provider.
+import { newTraceId } from "../../core/ids.ts";
+
+const OWN_PREFIX = "call_gw_";
+const FIT = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** The server's id where it has a fit one that no earlier call of the answer has, else a new one. */
+export function callId(given: unknown, taken: readonly string[]): string {
+  return typeof given === "string" && FIT.test(given) && !taken.includes(given) ? given : OWN_PREFIX + newTraceId();
+}
+
+export function isOwnCallId(id: string): boolean {
+  return id.startsWith(OWN_PREFIX);
+}

@@ -1,0 +1,63 @@
+// What Google's generateContent takes of the common set. Source: https://ai.google.dev/api/generate-content and the guides beside it.
+import { type CapabilityTable, mapped, UNSUPPORTED } from "../../core/capability.ts";
+import { GEMINI_2_5, GEMINI_2_5_PRO, GEMMA_1_TO_3, IMAGE_MODELS, NO_THINKING, SPEECH_MODELS } from "./models.ts";
+
+const servedHere = { ...UNSUPPORTED, note: "the API has no field for it; the gateway keeps it in its record" };
+const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED };
+const effort = mapped("generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included");
+
+export const capabilities: CapabilityTable = {
+  cells: {
+    text: mapped("parts[].text"),
+    image_url: mapped("inlineData for data URIs; fileData for http(s), gs:// and Files API addresses, fetched by Google; `detail` has no counterpart"),
+    input_audio: mapped("inlineData; wav, mp3, aiff, aac, ogg, flac"),
+    video_url: mapped("fileData for YouTube, http(s), gs:// and Files API addresses; inlineData for data URIs"),
+    file: mapped("inlineData for file_data; fileData for a file_id that is an address or files/..."),
+    document: mapped("inlineData for base64, text for text, fileData for url"),
+    temperature: mapped("generationConfig.temperature"),
+    top_p: mapped("generationConfig.topP"),
+    n: mapped("generationConfig.candidateCount"),
+    stream: mapped("streamGenerateContent?alt=sse"),
+    stream_options: mapped("every event carries the usage"),
+    stop: mapped("generationConfig.stopSequences, at most 5"),
+    max_tokens: mapped("generationConfig.maxOutputTokens; thinking counts"),
+    max_completion_tokens: mapped("generationConfig.maxOutputTokens; thinking counts"),
+    presence_penalty: mapped("generationConfig.presencePenalty, below 2; some models refuse it"),
+    frequency_penalty: mapped("generationConfig.frequencyPenalty, below 2; some models refuse it"),
+    logit_bias: UNSUPPORTED,
+    user: servedHere,
+    safety_identifier: servedHere,
+    response_format: mapped("generationConfig.responseMimeType with responseJsonSchema; before Gemini 3 not beside tools"),
+    seed: mapped("generationConfig.seed, a 32 bit integer"),
+    tools: mapped("tools[].functionDeclarations"),
+    tool_choice: mapped("toolConfig.functionCallingConfig: AUTO, NONE, ANY with allowedFunctionNames"),
+    parallel_tool_calls: { ...UNSUPPORTED, note: "the API cannot forbid parallel calls" },
+    logprobs: mapped("generationConfig.responseLogprobs"),
+    top_logprobs: mapped("generationConfig.logprobs"),
+    reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] },
+    verbosity: UNSUPPORTED,
+    modalities: mapped("generationConfig.responseModalities; picture and speech models only for other than text"),
+    audio: UNSUPPORTED,
+    prediction: UNSUPPORTED,
+    service_tier: { ...mapped("serviceTier: default is standard, auto is not sent"), values: ["auto", "default", "flex", "priority"] },
+    store: UNSUPPORTED,
+    prompt_cache_key: { ...UNSUPPORTED, note: "caching is implicit, or by the pass-through field cachedContent" },
+    web_search_options: mapped("tools[].googleSearch"),
+    deployment_id: UNSUPPORTED,
+    initial_prompt_value: UNSUPPORTED,
+    roles: UNSUPPORTED,
+    final_prompt_value: UNSUPPORTED,
+    bos_token: UNSUPPORTED,
+    eos_token: UNSUPPORTED,
+    hf_model_name: UNSUPPORTED,
+  },
+  exceptions: [
+    { models: GEMMA_1_TO_3, cells: { ...noTools, response_format: UNSUPPORTED, web_search_options: UNSUPPORTED } },
+    { models: SPEECH_MODELS, cells: { ...noTools, audio: mapped("speechConfig's prebuilt voice; format pcm16 (24 kHz) only") } },
+    { models: IMAGE_MODELS, cells: noTools },
+    { models: NO_THINKING, cells: { reasoning_effort: UNSUPPORTED } },
+    { models: GEMINI_2_5_PRO, cells: { reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] } } },
+    { models: GEMINI_2_5, cells: { reasoning_effort: { ...effort, values: ["none", "minimal", "low", "medium", "high"] } } },
+  ],
+  verified: { source: "https://ai.google.dev/api/generate-content", date: "2026-11-20" },
+};

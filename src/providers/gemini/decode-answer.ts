@@ -1,0 +1,58 @@
+// What plain and streamed answers have in common: the frame of a GenerateContentResponse. https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import { MalformedAnswer, StreamError } from "../provider.ts";
+import { classifyError, statusOfError } from "./errors.ts";
+import type { RenamedFunctions } from "./encode-tools.ts";
+
+/** One response object. Throws StreamError for an error, also in a list of one, and MalformedAnswer for what is no response. */
+export function readFrame(text: string): JsonObject {
+  let value: Json;
+  try {
+    value = parseJson(text);
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) throw thrown;
+    throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
+  }
+  const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
+  if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is no generateContent response.");
+  if (frame["error"] !== undefined && frame["error"] !== null) throw new StreamError(classifyError({ status: statusOfError(frame) ?? 200, body: text }));
+  return frame;
+}
+
+export function candidatesOf(frame: JsonObject): readonly JsonObject[] {
+  const candidates = frame["candidates"];
+  return Array.isArray(candidates) ? (candidates as readonly Json[]).filter(isObject) : [];
+}
+
+/** The word for which the prompt was refused; null when it was not. */
+export function blockReasonOf(frame: JsonObject): string | null {
+  const feedback = frame["promptFeedback"];
+  const reason = isObject(feedback) ? feedback["blockReason"] : undefined;
+  if (typeof reason === "number") return `BLOCK_REASON_${reason}`;
+  return typeof reason === "string" && reason !== "" ? reason : null;
+}
+
+export function partsOf(candidate: JsonObject): readonly Json[] {
+  const content = candidate["content"];
+  const parts = isObject(content) ? content["parts"] : undefined;
+  return Array.isArray(parts) ? (parts as readonly Json[]) : [];
+}
+
+/** `id` and `created`, where the server gives them. */
+export function identityOf(frame: JsonObject): { readonly id?: string; readonly created?: number } {
+  const { responseId: id, createTime: time } = frame;
+  const created = typeof time === "string" ? Math.floor(Date.parse(time) / 1000) : NaN;
+  return { ...(typeof id === "string" && id !== "" && { id }), ...(Number.isSafeInteger(created) && { created }) };
+}
+
+/** The memo of a request is the map of its renamed functions. */
+export function renamedOf(memo: unknown): RenamedFunctions {
+  return memo instanceof Map ? (memo as ReadonlyMap<string, string>) : null;
+}
+
+/** An ordinary end has a message too, which says nothing. */
+export function finishMessage(candidate: JsonObject, native: string): { readonly native_finish_message?: string } {
+  const message = candidate["finishMessage"];
+  return typeof message === "string" && native !== "STOP" ? { native_finish_message: message } : {};
+}

@@ -1,0 +1,83 @@
+// Parts of an answer -> the members of a message or of a delta, which are the same. https://ai.google.dev/api/caching#Part
+import type { ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { callId } from "./call-ids.ts";
+import type { RenamedFunctions } from "./encode-tools.ts";
+import { extraContent } from "./signatures.ts";
+
+/** What the parts said; absent is what did not occur. */
+export type DecodedParts = {
+  content?: string;
+  reasoning_content?: string;
+  tool_calls?: ToolCall[];
+  /** Pictures, as OpenRouter has them: https://openrouter.ai/docs/features/multimodal/image-generation */
+  images?: JsonObject[];
+  /** OpenAI's audio answer. Nothing is kept at the server, so it has expired from the start. */
+  audio?: JsonObject;
+  /** Under `google`: the text's `thought_signature`, and `parts` that have no place elsewhere (code that was run and what it gave, ...), as they came. */
+  extra_content?: JsonObject;
+};
+
+/** `takenIds`: the ids of the choice's calls so far; new ones are added. */
+export function decodeParts(parts: readonly Json[], takenIds: string[], renamed: RenamedFunctions): DecodedParts {
+  const out: DecodedParts = {};
+  for (const part of parts) if (isObject(part)) decodePart(part, out, takenIds, renamed);
+  return out;
+}
+
+function decodePart(part: JsonObject, out: DecodedParts, takenIds: string[], renamed: RenamedFunctions): void {
+  const signature = part["thoughtSignature"];
+  const text = part["text"];
+  if (typeof text === "string") {
+    if (part["thought"] === true) out.reasoning_content = (out.reasoning_content ?? "") + text;
+    else if (text !== "") out.content = (out.content ?? "") + text;
+    if (typeof signature === "string") addExtra(out, { thought_signature: signature });
+    return;
+  }
+  const call = part["functionCall"];
+  if (isObject(call) && typeof call["name"] === "string") {
+    (out.tool_calls ??= []).push(decodeCall(call, call["name"], signature, takenIds, renamed));
+    return;
+  }
+  const data = part["inlineData"];
+  if (isObject(data) && typeof data["data"] === "string" && typeof data["mimeType"] === "string" && part["thought"] !== true) {
+    if (data["mimeType"].startsWith("image/")) {
+      (out.images ??= []).push({ type: "image_url", image_url: { url: `data:${data["mimeType"]};base64,${data["data"]}` }, ...signed(signature) });
+      return;
+    }
+    if (data["mimeType"].startsWith("audio/") && out.audio === undefined) {
+      out.audio = { data: data["data"], transcript: "", expires_at: 0 };
+      return;
+    }
+  }
+  keep(part, out);
+}
+
+function decodeCall(call: JsonObject, name: string, signature: Json | undefined, takenIds: string[], renamed: RenamedFunctions): ToolCall {
+  const id = callId(call["id"], takenIds);
+  takenIds.push(id);
+  const args = call["args"];
+  return { id, type: "function", function: { name: renamed?.get(name) ?? name, arguments: isObject(args) ? JSON.stringify(args) : "{}" }, ...signed(signature) };
+}
+
+function signed(signature: Json | undefined): { readonly extra_content?: JsonObject } {
+  return typeof signature === "string" ? { extra_content: extraContent({ thought_signature: signature }) } : {};
+}
+
+/** A part of a kind that has no place in a message. One that says nothing but whose turn it is says nothing. */
+function keep(part: JsonObject, out: DecodedParts): void {
+  if (Object.keys(part).length === 0) return;
+  const { thoughtSignature, ...rest } = part;
+  if (Object.keys(rest).every((name) => name === "thought")) {
+    if (typeof thoughtSignature === "string") addExtra(out, { thought_signature: thoughtSignature });
+    return;
+  }
+  const google = out.extra_content?.["google"];
+  const kept = isObject(google) && Array.isArray(google["parts"]) ? (google["parts"] as readonly Json[]) : [];
+  addExtra(out, { parts: [...kept, part] });
+}
+
+export function addExtra(out: { extra_content?: JsonObject }, added: JsonObject): void {
+  const google = out.extra_content?.["google"];
+  out.extra_content = extraContent(isObject(google) ? { ...google, ...added } : added);
+}

@@ -1,0 +1,52 @@
+// GenerateContentResponse -> ChatAnswer. https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { type DecodeContext, MalformedAnswer } from "../provider.ts";
+import { citationsOf } from "./citations.ts";
+import { blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
+import { decodeLogprobs } from "./decode-logprobs.ts";
+import { addExtra, decodeParts } from "./decode-parts.ts";
+import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
+import type { RenamedFunctions } from "./encode-tools.ts";
+import { finishReason, nativeFinish } from "./finish-reasons.ts";
+
+/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
+  const frame = readFrame(body);
+  const identity = identityOf(frame);
+  const candidates = candidatesOf(frame);
+  const blocked = blockReasonOf(frame);
+  if (candidates.length === 0 && blocked === null) throw new MalformedAnswer("The provider's answer has no candidates and does not say why.");
+  const choices = candidates.length === 0 ? [blockedChoice(blocked!)] : candidates.map((candidate, index) => decodeCandidate(candidate, index, renamedOf(context.memo), identity.id));
+  const tier = decodeServiceTier(frame["usageMetadata"]);
+  return { ...identity, choices, usage: decodeUsage(frame["usageMetadata"]), ...(tier !== null && { service_tier: tier }) };
+}
+
+/** A prompt that was refused is an answer that was withheld. */
+function blockedChoice(reason: string): AnswerChoice {
+  return { index: 0, message: { content: null }, finish_reason: "content_filter", native_finish_reason: reason };
+}
+
+function decodeCandidate(candidate: JsonObject, position: number, renamed: RenamedFunctions, answerId: string | undefined): AnswerChoice {
+  const parts = partsOf(candidate);
+  const message = decodeParts(parts, [], renamed);
+  const spoken = parts.map((part) => (isObject(part) && part["thought"] !== true && typeof part["text"] === "string" ? part["text"] : ""));
+  const citations = citationsOf(candidate, message.content ?? "", spoken);
+  if (isObject(candidate["groundingMetadata"])) addExtra(message, { grounding_metadata: candidate["groundingMetadata"] });
+  const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
+  if (message.audio !== undefined) message.audio = { id: audioId(answerId, index), ...message.audio };
+  const native = nativeFinish(candidate["finishReason"]);
+  const logprobs = decodeLogprobs(candidate["logprobsResult"]);
+  return {
+    index,
+    message: { ...message, content: message.content ?? null, ...(citations.length > 0 && { annotations: citations }) },
+    // unspecified on a whole answer is an end like any other; a field that is not there is none
+    finish_reason: native !== null ? finishReason(native, message.tool_calls !== undefined) : (candidate["finishReason"] ?? null) !== null ? finishReason("STOP", message.tool_calls !== undefined) : null,
+    ...(native !== null && { native_finish_reason: native, ...finishMessage(candidate, native) }),
+    ...(logprobs !== null && { logprobs }),
+  };
+}
+
+export function audioId(answerId: string | undefined, index: number): string {
+  return `audio_${answerId ?? "answer"}_${index}`;
+}

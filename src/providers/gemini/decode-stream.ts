@@ -1,0 +1,106 @@
+// Events of streamGenerateContent?alt=sse -> chunks. Each event is a GenerateContentResponse that holds new parts only; the usage grows.
+// https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import type { DecodeContext, StreamDecoder } from "../provider.ts";
+import { citationsOf } from "./citations.ts";
+import { blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
+import { decodeLogprobs } from "./decode-logprobs.ts";
+import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
+import { audioId } from "./decode-response.ts";
+import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
+import { finishReason, nativeFinish } from "./finish-reasons.ts";
+
+/** What is known of one choice so far. */
+interface Candidate {
+  readonly callIds: string[];
+  text: string;
+  /** The server's last word: old servers say STOP on every event, and the true reason on the last one. */
+  finish: string | null;
+  finishMessage: ReturnType<typeof finishMessage>;
+  /** The prompt was refused: there is nothing but the reason. */
+  blocked: boolean;
+}
+
+const NOTHING: readonly ChatChunk[] = [];
+
+export function openStream(context: DecodeContext): StreamDecoder {
+  const renamed = renamedOf(context.memo);
+  const candidates = new Map<number, Candidate>();
+  let identity: { readonly id?: string; readonly created?: number } = {};
+  let tier: string | null = null;
+
+  function candidateAt(index: number): Candidate {
+    let candidate = candidates.get(index);
+    if (candidate === undefined) candidates.set(index, (candidate = { callIds: [], text: "", finish: null, finishMessage: {}, blocked: false }));
+    return candidate;
+  }
+
+  function push(event: { readonly data: string }): readonly ChatChunk[] {
+    if (event.data === "[DONE]") return NOTHING; // not Google's, but proxies add it
+    const frame = readFrame(event.data);
+    if (identity.id === undefined) identity = identityOf(frame);
+    const list = candidatesOf(frame);
+    const choices: ChunkChoice[] = [];
+    for (let position = 0; position < list.length; position++) {
+      const choice = pushCandidate(list[position]!, position);
+      if (choice !== null) choices.push(choice);
+    }
+    if (list.length === 0) refusePrompt(frame);
+    const usage = decodeUsage(frame["usageMetadata"]);
+    if (usage !== null) tier = decodeServiceTier(frame["usageMetadata"]) ?? tier;
+    if (choices.length === 0 && usage === null) return NOTHING;
+    return [usage === null ? { ...identity, choices } : { ...identity, choices, usage }];
+  }
+
+  function pushCandidate(candidate: JsonObject, position: number): ChunkChoice | null {
+    const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
+    const known = candidateAt(index);
+    const native = nativeFinish(candidate["finishReason"]);
+    if (native !== null) {
+      known.finish = native;
+      known.finishMessage = finishMessage(candidate, native);
+    }
+    const firstCall = known.callIds.length;
+    const parts = decodeParts(partsOf(candidate), known.callIds, renamed);
+    if (parts.content !== undefined) known.text += parts.content;
+    const grounding = candidate["groundingMetadata"];
+    if (isObject(grounding)) addExtra(parts, { grounding_metadata: grounding });
+    const annotations = citationsOf(candidate, known.text, null);
+    const delta = deltaOf(parts, firstCall, audioId(identity.id, index), annotations);
+    const logprobs = decodeLogprobs(candidate["logprobsResult"]);
+    if (logprobs !== null) return { index, delta, logprobs };
+    return Object.keys(delta).length > 0 ? { index, delta } : null;
+  }
+
+  function refusePrompt(frame: JsonObject): void {
+    const reason = blockReasonOf(frame);
+    if (reason === null) return;
+    const known = candidateAt(0);
+    known.finish = reason;
+    known.blocked = true;
+  }
+
+  function end(): readonly ChatChunk[] {
+    const choices: ChunkChoice[] = [];
+    for (const [index, { finish, finishMessage: message, blocked, callIds }] of candidates) {
+      if (finish === null) continue;
+      choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.length > 0), native_finish_reason: finish, ...message });
+    }
+    return choices.length === 0 ? NOTHING : [{ ...identity, choices, ...(tier !== null && { service_tier: tier }) }];
+  }
+
+  return { push, end };
+}
+
+/** A call comes whole. */
+function deltaOf(parts: DecodedParts, firstCall: number, soundId: string, annotations: readonly JsonObject[]): ChunkDelta {
+  const { tool_calls: calls, audio } = parts;
+  if (calls === undefined && audio === undefined && annotations.length === 0) return parts;
+  return {
+    ...parts,
+    ...(calls !== undefined && { tool_calls: calls.map((call, offset): ToolCallDelta => ({ index: firstCall + offset, ...call })) }),
+    ...(audio !== undefined && { audio: { id: soundId, ...audio } }),
+    ...(annotations.length > 0 && { annotations }),
+  };
+}

@@ -1,0 +1,41 @@
+// usageMetadata -> usage. Thoughts are generated tokens that `candidatesTokenCount` leaves out; what the server's own tools read is prompt.
+// https://ai.google.dev/api/generate-content#UsageMetadata
+import type { Usage } from "../../core/chat.ts";
+import { isObject, type Json } from "../../core/json.ts";
+
+/** Null while no count is there: Vertex sends `trafficType` alone on all events but the last. */
+export function decodeUsage(metadata: Json | undefined): Usage | null {
+  if (!isObject(metadata)) return null;
+  const { promptTokenCount: prompt, candidatesTokenCount: candidates, totalTokenCount: total } = metadata;
+  const thoughts = count(metadata["thoughtsTokenCount"]);
+  if (typeof prompt !== "number" && typeof candidates !== "number" && typeof total !== "number") return null;
+  const promptTokens = count(prompt) + count(metadata["toolUsePromptTokenCount"]);
+  const completionTokens = count(candidates) + thoughts;
+  const audioIn = audioTokens(metadata["promptTokensDetails"]);
+  const audioOut = audioTokens(metadata["candidatesTokensDetails"]);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: typeof total === "number" ? total : promptTokens + completionTokens,
+    prompt_tokens_details: audioIn > 0 ? { cached_tokens: count(metadata["cachedContentTokenCount"]), audio_tokens: audioIn } : { cached_tokens: count(metadata["cachedContentTokenCount"]) },
+    completion_tokens_details: audioOut > 0 ? { reasoning_tokens: thoughts, audio_tokens: audioOut } : { reasoning_tokens: thoughts },
+  };
+}
+
+/** The tier that served, in OpenAI's words. */
+export function decodeServiceTier(metadata: Json | undefined): string | null {
+  const tier = isObject(metadata) ? metadata["serviceTier"] : undefined;
+  if (tier === "standard") return "default";
+  return tier === "flex" || tier === "priority" ? tier : null;
+}
+
+function count(value: Json | undefined): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function audioTokens(details: Json | undefined): number {
+  if (!Array.isArray(details)) return 0;
+  let tokens = 0;
+  for (const detail of details as readonly Json[]) if (isObject(detail) && detail["modality"] === "AUDIO") tokens += count(detail["tokenCount"]);
+  return tokens;
+}

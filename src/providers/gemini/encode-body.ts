@@ -1,0 +1,85 @@
+// ChatRequest -> body of generateContent, the same for AI Studio and Vertex. Pass-through fields stand at the top level, and those that Google
+// documents inside generationConfig stand there (decisions 6.5). https://ai.google.dev/api/generate-content
+import type { ChatRequest } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { encodeConversation } from "./encode-contents.ts";
+import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
+import { encodeTools, wireName } from "./encode-tools.ts";
+
+/** Members of generationConfig that the common set has no word for. */
+const GENERATION_MEMBERS: ReadonlySet<string> = new Set(["topK", "thinkingConfig", "mediaResolution", "speechConfig", "imageConfig", "enableEnhancedCivicAnswers", "audioTimestamp", "routingConfig"]);
+
+/** Output bound, number of answers and streaming inside objects that may otherwise be passed through, each with the way to say it. */
+const RESERVED_INSIDE: Readonly<Record<string, string>> = {
+  "generationConfig.maxOutputTokens": "max_completion_tokens",
+  "generationConfig.candidateCount": "n",
+  "toolConfig.functionCallingConfig.streamFunctionCallArguments": "stream",
+};
+/** What the gateway adds unasked gives way to what the caller says. */
+const GIVES_WAY: ReadonlySet<string> = new Set(["generationConfig.thinkingConfig.includeThoughts"]);
+/** Objects that the gateway encodes too. */
+const MERGED: ReadonlySet<string> = new Set(["generationConfig", "toolConfig"]);
+
+/** Throws GatewayError with the path of what cannot be said. */
+export function encodeBody(request: ChatRequest, model: string): JsonObject {
+  const { params } = request;
+  const { systemInstruction, contents } = encodeConversation(request.messages, model, wireName);
+  const { tools, functionCallingConfig } = encodeTools(params, model);
+  const generationConfig = encodeGenerationConfig(params, model);
+  const serviceTier = params.service_tier === undefined ? null : encodeServiceTier(params.service_tier);
+  const body: JsonObject = {
+    ...(systemInstruction !== null && { systemInstruction }),
+    contents,
+    ...(tools.length > 0 && { tools }),
+    ...(functionCallingConfig !== null && { toolConfig: { functionCallingConfig } }),
+    ...(Object.keys(generationConfig).length > 0 && { generationConfig }),
+    ...(serviceTier !== null && { serviceTier }),
+  };
+  return Object.keys(request.extra).length === 0 ? body : withExtra(body, request.extra);
+}
+
+function withExtra(body: JsonObject, extra: JsonObject): JsonObject {
+  const members = new Map(Object.entries(body));
+  for (const [name, value] of Object.entries(extra)) {
+    const field = camelCase(name);
+    if (GENERATION_MEMBERS.has(field)) put(members, "generationConfig", { [field]: value! }, name);
+    else if (MERGED.has(field)) put(members, field, value!, name);
+    else put(members, members.has(field) ? field : name, value!, name);
+  }
+  return Object.fromEntries(members);
+}
+
+function put(members: Map<string, Json | undefined>, field: string, value: Json, name: string): void {
+  if (value === null && members.has(field)) return;
+  members.set(field, isObject(value) && MERGED.has(field) ? mergeObject(members.get(field), value, field) : mergeValue(members.get(field), value, field, name));
+}
+
+/** Google reads both spellings of a name, and refuses a body that has both. */
+function mergeObject(there: Json | undefined, added: JsonObject, path: string): JsonObject {
+  const members = new Map(isObject(there) ? Object.entries(there) : []);
+  for (const [name, value] of Object.entries(added)) {
+    const field = camelCase(name);
+    const at = `${path}.${field}`;
+    const common = RESERVED_INSIDE[at];
+    if (common !== undefined && value !== null) throw new GatewayError("reserved_parameter", `${path}.${name} is set by the gateway; send ${common} instead.`, { param: `${path}.${name}` });
+    const known = members.has(field) ? field : name;
+    if (value === null && members.has(known)) continue;
+    const deeper = isObject(value) && (isObject(members.get(known)) || at === "toolConfig.functionCallingConfig");
+    members.set(known, deeper ? mergeObject(members.get(known), value, at) : mergeValue(members.get(known), value!, at, at));
+  }
+  return Object.fromEntries(members);
+}
+
+function mergeValue(there: Json | undefined, added: Json, path: string, name: string): Json {
+  if (there === undefined || GIVES_WAY.has(path) || equal(there, added)) return added;
+  throw new GatewayError("reserved_parameter", `${name} would overwrite what a common parameter of the request says; send one of them.`, { param: name });
+}
+
+function equal(left: Json, right: Json): boolean {
+  return left === right || (!isRawNumber(left) && JSON.stringify(left) === JSON.stringify(right));
+}
+
+function camelCase(name: string): string {
+  return name.includes("_") ? name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : name;
+}

@@ -1,0 +1,196 @@
+// Messages -> systemInstruction and contents. Roles are user and model; a turn of calls is followed by one turn that holds every response to it.
+// https://ai.google.dev/api/caching#Content, https://ai.google.dev/gemini-api/docs/function-calling
+import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import { isOwnCallId } from "./call-ids.ts";
+import { answeredImagePart, encodePart } from "./encode-parts.ts";
+import { isGemini3OrLater, takesSystemInstruction } from "./models.ts";
+import { googleExtra, signatureOf, signaturesOf, SKIP_VALIDATION, withSignature } from "./signatures.ts";
+
+export interface EncodedConversation {
+  readonly systemInstruction: JsonObject | null;
+  readonly contents: readonly JsonObject[];
+}
+
+/** Neighbours of one kind are one turn; responses stand in a turn of their own. */
+type TurnKind = "user" | "model" | "responses";
+interface Turn {
+  readonly kind: TurnKind;
+  readonly parts: JsonObject[];
+  /** Of each response in a turn of responses: the place of its call. */
+  readonly order: number[];
+  /** Media of responses that cannot stand inside them. */
+  readonly media: JsonObject[];
+}
+
+interface Walk {
+  readonly turns: Turn[];
+  readonly system: JsonObject[];
+  readonly calls: Map<string, { readonly name: string; readonly place: number }>;
+  readonly model: string;
+  readonly wireName: (name: string) => string;
+}
+
+/** `wireName` gives the name under which a function is declared. Throws GatewayError with the path. */
+export function encodeConversation(messages: readonly Message[], model: string, wireName: (name: string) => string): EncodedConversation {
+  const walk: Walk = { turns: [], system: [], calls: new Map(), model, wireName };
+  messages.forEach((message, index) => encodeMessage(message, `messages[${index}]`, walk));
+  if (walk.system.length > 0 && !takesSystemInstruction(model)) {
+    const first = walk.turns[0];
+    if (first?.kind === "user") first.parts.unshift(...walk.system.splice(0));
+    else walk.turns.unshift({ kind: "user", parts: walk.system.splice(0), order: [], media: [] });
+  }
+  if (isGemini3OrLater(model)) signCurrentTurn(walk.turns);
+  return { systemInstruction: walk.system.length === 0 ? null : { parts: walk.system }, contents: contentsOf(walk.turns) };
+}
+
+function encodeMessage(message: Message, path: string, walk: Walk): void {
+  switch (message.role) {
+    case "system":
+    case "developer":
+      walk.system.push(...systemParts(message, path));
+      return;
+    case "user": {
+      const parts = contentParts(message.content, path);
+      turnOf("user", walk).parts.push(...(parts.length > 0 ? parts : [{ text: "" }]));
+      return;
+    }
+    case "assistant": {
+      const parts = modelParts(message, path, walk);
+      if (parts.length > 0) turnOf("model", walk).parts.push(...parts);
+      return;
+    }
+    case "tool":
+    case "function":
+      putResponse(message, path, walk);
+  }
+}
+
+function turnOf(kind: TurnKind, walk: Walk): Turn {
+  const last = walk.turns.at(-1);
+  if (last?.kind === kind) return last;
+  const turn: Turn = { kind, parts: [], order: [], media: [] };
+  walk.turns.push(turn);
+  return turn;
+}
+
+function contentParts(content: Message["content"], path: string): JsonObject[] {
+  if (content === null || content === undefined || content === "") return [];
+  if (typeof content === "string") return [{ text: content }];
+  return content.map((block, index) => encodePart(block, `${path}.content[${index}]`)).filter((part) => part !== null);
+}
+
+function systemParts(message: Message, path: string): JsonObject[] {
+  const blocks = Array.isArray(message.content) ? (message.content as readonly ContentPart[]) : [];
+  const other = blocks.findIndex((block) => block.type !== "text");
+  if (other >= 0) {
+    const param = `${path}.content[${other}]`;
+    throw new GatewayError("unsupported_content_block", `${param}: a message of role ${message.role} can hold only text for this provider.`, { param });
+  }
+  return contentParts(message.content, path);
+}
+
+function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
+  const signatures = signaturesOf(message);
+  const kept = googleExtra(message)?.["parts"];
+  const parts: JsonObject[] = Array.isArray(kept) ? kept.filter(isObject) : [];
+  const text = contentParts(message.content, path);
+  if (text.length === 0 && typeof message.refusal === "string" && message.refusal !== "") text.push({ text: message.refusal });
+  if (signatures.text !== null) text.push(withSignature(text.pop() ?? { text: "" }, signatures.text));
+  parts.push(...text);
+  const images = message["images"];
+  if (Array.isArray(images)) images.forEach((image: Json, index) => parts.push(withSignature(answeredImagePart(image, `${path}.images[${index}]`), isObject(image) ? signatureOf(image) : null)));
+  message.tool_calls?.forEach((call, index) => {
+    const at = `${path}.tool_calls[${index}]`;
+    walk.calls.set(call.id, { name: call.function.name, place: index });
+    parts.push(withSignature(functionCall(call, at, walk), signatures.call(call, index)));
+  });
+  const legacy = message.function_call;
+  if (legacy !== undefined && legacy !== null) parts.push({ functionCall: { name: walk.wireName(legacy.name), args: parseArguments(legacy.arguments, `${path}.function_call.arguments`) } });
+  return parts;
+}
+
+/** An id that was made here means nothing to the server, which gave none. */
+function functionCall(call: ToolCall, path: string, walk: Walk): JsonObject {
+  const args = parseArguments(call.function.arguments, `${path}.function.arguments`);
+  return { functionCall: { ...(!isOwnCallId(call.id) && { id: call.id }), name: walk.wireName(call.function.name), args } };
+}
+
+function parseArguments(text: string, path: string): JsonObject {
+  if (text.trim() === "") return {};
+  const value = tryParse(text);
+  if (value === null) return {};
+  if (!isObject(value)) throw invalid(path, "a JSON object, written as a string", value ?? text);
+  return value;
+}
+
+function tryParse(text: string): Json | undefined {
+  try {
+    return parseJson(text);
+  } catch (thrown) {
+    if (thrown instanceof JsonError) return undefined;
+    throw thrown;
+  }
+}
+
+function putResponse(message: Message, path: string, walk: Walk): void {
+  const id = message.role === "tool" ? (message.tool_call_id ?? "") : "";
+  const call = walk.calls.get(id);
+  const name = call?.name ?? message.name;
+  if (name === undefined)
+    throw new GatewayError("invalid_request", `${path}.tool_call_id must be the id of an earlier tool call, because this provider needs the function's name; got ${JSON.stringify(id.slice(0, 64))}.`, { param: `${path}.tool_call_id` });
+  const parts = contentParts(message.content, path);
+  const media = parts.filter((part) => part["text"] === undefined);
+  const inside = isGemini3OrLater(walk.model) ? media.filter(standsInResponse) : [];
+  const text = parts.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("");
+  const turn = turnOf("responses", walk);
+  turn.parts.push({
+    functionResponse: { ...(id !== "" && !isOwnCallId(id) && { id }), name: walk.wireName(name), response: responseObject(text), ...(inside.length > 0 && { parts: inside }) },
+  });
+  turn.order.push(call?.place ?? Number.MAX_SAFE_INTEGER);
+  turn.media.push(...media.filter((part) => !inside.includes(part)));
+}
+
+/** What a function response may hold from Gemini 3 on: https://ai.google.dev/gemini-api/docs/function-calling#multimodal */
+function standsInResponse(part: JsonObject): boolean {
+  const media = part["inlineData"] ?? part["fileData"];
+  const type = isObject(media) ? media["mimeType"] : undefined;
+  return typeof type === "string" && (/^image\/(png|jpeg|webp)$/.test(type) || type === "application/pdf" || type === "text/plain");
+}
+
+function responseObject(text: string): JsonObject {
+  const value = text.trimStart().startsWith("{") ? tryParse(text) : undefined;
+  return isObject(value) ? value : { result: text };
+}
+
+/**
+ * The first call of each step of the current turn, which begins with the last message of the user, must be signed. One without a signature was
+ * made by another model, or came through a client that loses it.
+ */
+function signCurrentTurn(turns: readonly Turn[]): void {
+  const start = turns.findLastIndex((turn) => turn.kind === "user");
+  for (const turn of turns.slice(start + 1)) {
+    const first = turn.kind === "model" ? turn.parts.findIndex((part) => part["functionCall"] !== undefined) : -1;
+    if (first >= 0 && turn.parts[first]!["thoughtSignature"] === undefined) turn.parts[first] = withSignature(turn.parts[first]!, SKIP_VALIDATION);
+  }
+}
+
+function contentsOf(turns: readonly Turn[]): JsonObject[] {
+  const contents: JsonObject[] = [];
+  // the list may not be empty, and calls may not come first
+  const first = turns[0];
+  if (first === undefined || (first.kind === "model" && first.parts.some((part) => part["functionCall"] !== undefined))) contents.push({ role: "user", parts: [{ text: "" }] });
+  for (const turn of turns) {
+    contents.push({ role: turn.kind === "model" ? "model" : "user", parts: turn.kind === "responses" ? inCallOrder(turn) : turn.parts });
+    if (turn.media.length > 0) contents.push({ role: "user", parts: turn.media });
+  }
+  return contents;
+}
+
+/** Responses without ids are told apart by their place. */
+function inCallOrder(turn: Turn): JsonObject[] {
+  return turn.parts.map((part, index) => ({ part, place: turn.order[index]! })).toSorted((a, b) => a.place - b.place).map(({ part }) => part);
+}

@@ -1,0 +1,133 @@
+// Content blocks -> parts: text, bytes as inlineData, addresses as fileData. https://ai.google.dev/gemini-api/docs/file-input-methods
+import type { AudioPart, ContentPart, DocumentPart, FilePart, ImagePart, TextPart, VideoPart } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+
+const FILES_API = "https://generativelanguage.googleapis.com/v1beta/";
+const YOUTUBE = /^https?:\/\/((www|m)\.)?(youtube\.com|youtu\.be)\//i;
+
+/** The vendor's lists of input formats: .../docs/image-understanding, .../audio, .../video-understanding, .../document-processing. */
+const TYPE_OF_EXTENSION: Readonly<Record<string, string>> = {
+  png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", heic: "image/heic", heif: "image/heif", gif: "image/gif",
+  mp4: "video/mp4", mpeg: "video/mpeg", mpg: "video/mpg", mov: "video/mov", avi: "video/avi", flv: "video/x-flv", webm: "video/webm", wmv: "video/wmv", "3gp": "video/3gpp", "3gpp": "video/3gpp",
+  wav: "audio/wav", mp3: "audio/mp3", aiff: "audio/aiff", aac: "audio/aac", ogg: "audio/ogg", flac: "audio/flac", m4a: "audio/m4a",
+  pdf: "application/pdf", txt: "text/plain", md: "text/md", html: "text/html", htm: "text/html", css: "text/css", csv: "text/csv", xml: "text/xml", rtf: "text/rtf", json: "application/json", js: "text/javascript", py: "text/x-python",
+};
+/** OpenAI's raw form is 16 bit, 24 kHz. */
+const TYPE_OF_AUDIO: Readonly<Record<string, string>> = { pcm16: "audio/pcm;rate=24000", mpeg: "audio/mp3" };
+
+/** One block as a part; null for an empty text. Throws GatewayError with the block's path. */
+export function encodePart(block: ContentPart, path: string): JsonObject | null {
+  switch (block.type) {
+    case "text":
+      return (block as TextPart).text === "" ? null : { text: (block as TextPart).text };
+    case "image_url": {
+      const image = (block as ImagePart).image_url;
+      return mediaPart(image.url, `${path}.image_url.url`, { given: typeHint(image), otherwise: "image/jpeg" });
+    }
+    case "input_audio": {
+      const { data, format } = (block as AudioPart).input_audio;
+      if (data.startsWith("data:")) return dataPart(data, `${path}.input_audio.data`);
+      if (!/^[a-z0-9.+-]{1,32}$/i.test(format)) throw invalid(`${path}.input_audio.format`, "the name of an audio format", format);
+      return inline(TYPE_OF_AUDIO[format] ?? `audio/${format.toLowerCase()}`, data);
+    }
+    case "video_url": {
+      const video = (block as VideoPart).video_url;
+      return mediaPart(video.url, `${path}.video_url.url`, { given: typeHint(video), otherwise: "video/mp4" });
+    }
+    case "file":
+      return filePart((block as FilePart).file, `${path}.file`);
+    case "document":
+      return documentPart((block as DocumentPart).source, `${path}.source`);
+    default:
+      throw new GatewayError("unsupported_content_block", `${path} is of type ${JSON.stringify(block.type)}, which this provider cannot take.`, { param: `${path}.type` });
+  }
+}
+
+function inline(mimeType: string, data: string): JsonObject {
+  return { inlineData: { mimeType, data } };
+}
+
+/** What the caller says beside the address, under the names that are in use for it. */
+function typeHint(holder: object): string | null {
+  for (const name of ["mime_type", "format", "media_type"]) {
+    const value = (holder as JsonObject)[name];
+    if (typeof value === "string" && value.includes("/")) return value;
+  }
+  return null;
+}
+
+interface MediaType {
+  /** What the caller says that it is. */
+  readonly given: string | null;
+  /** When nothing tells; null: left to the server, which knows it for its own files. */
+  readonly otherwise: string | null;
+}
+
+/** The type stands in the part because some endpoints demand it. */
+export function mediaPart(address: string, path: string, type: MediaType): JsonObject {
+  if (address.startsWith("data:")) return dataPart(address, path);
+  const fileUri = /^files\/[\w-]+$/.test(address) ? FILES_API + address : address;
+  if (!/^(https?|gs):\/\//i.test(fileUri)) throw invalid(path, "a data URI, an http(s) or gs:// address, or a name such as files/abc", address);
+  const known = type.given ?? typeOfExtension(fileUri) ?? (YOUTUBE.test(fileUri) ? "video/mp4" : null);
+  const mimeType = known ?? (isFilesApi(fileUri) ? null : type.otherwise);
+  return { fileData: { ...(mimeType !== null && { mimeType }), fileUri } };
+}
+
+function isFilesApi(uri: string): boolean {
+  return /^https:\/\/generativelanguage\.googleapis\.com\/[^/]+\/files\//.test(uri);
+}
+
+function typeOfExtension(uri: string): string | null {
+  const extension = /\.([a-z0-9]+)$/i.exec(uri.replace(/[?#].*$/s, ""))?.[1];
+  // the last label of a bare host is no extension
+  return extension === undefined || /^[a-z]+:\/\/[^/]*$/i.test(uri) ? null : (TYPE_OF_EXTENSION[extension.toLowerCase()] ?? null);
+}
+
+function dataPart(uri: string, path: string): JsonObject {
+  const comma = uri.indexOf(",");
+  if (comma < 0) throw invalid(path, "a data URI with a comma before its data", uri);
+  const head = uri.slice("data:".length, comma);
+  const base64 = /;base64$/i.test(head);
+  const mimeType = head.replace(/;base64$/i, "") || "text/plain";
+  if (base64) return inline(mimeType, uri.slice(comma + 1));
+  try {
+    return inline(mimeType, Buffer.from(decodeURIComponent(uri.slice(comma + 1)), "utf8").toString("base64"));
+  } catch {
+    throw invalid(path, "a data URI in base64 or percent encoding", uri);
+  }
+}
+
+function filePart(file: FilePart["file"], path: string): JsonObject {
+  const type = { given: typeHint(file) ?? (file.filename === undefined ? null : typeOfExtension(`file:///${file.filename}`)), otherwise: null };
+  if (typeof file.file_data === "string") {
+    if (file.file_data.startsWith("data:")) return dataPart(file.file_data, `${path}.file_data`);
+    return inline(type.given ?? "application/pdf", file.file_data);
+  }
+  return mediaPart(file.file_id ?? "", `${path}.file_id`, type);
+}
+
+function documentPart(source: DocumentPart["source"], path: string): JsonObject {
+  switch (source.type) {
+    case "base64":
+      return inline(text(source.media_type, `${path}.media_type`), text(source.data, `${path}.data`));
+    case "text":
+      return { text: text(source.data, `${path}.data`) };
+    case "url":
+      return mediaPart(text(source.url, `${path}.url`), `${path}.url`, { given: source.media_type ?? null, otherwise: null });
+    default:
+      throw new GatewayError("unsupported_value", `${path}.type must be "base64", "text" or "url" for this provider; got ${describe(source.type)}.`, { param: `${path}.type` });
+  }
+}
+
+function text(value: Json | undefined, path: string): string {
+  if (typeof value !== "string") throw invalid(path, "a string", value);
+  return value;
+}
+
+/** A picture of an earlier answer (`message.images`), which a client brings back. */
+export function answeredImagePart(image: Json, path: string): JsonObject {
+  const address = isObject(image) && isObject(image["image_url"]) ? image["image_url"]["url"] : undefined;
+  return mediaPart(text(address, `${path}.image_url.url`), `${path}.image_url.url`, { given: null, otherwise: "image/jpeg" });
+}

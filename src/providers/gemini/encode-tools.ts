@@ -1,0 +1,118 @@
+// Tools and tool_choice -> tools and toolConfig. https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/api/caching#Tool
+import type { ChatParams, FunctionTool } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { takesJsonSchema, validatesFunctionCalls } from "./models.ts";
+import { openApiSubset } from "./schema-subset.ts";
+
+/** Types of tools that Google runs itself, and the field of a tool under which each stands. */
+const GOOGLE_TOOLS: Readonly<Record<string, string>> = {
+  google_search: "googleSearch",
+  url_context: "urlContext",
+  code_execution: "codeExecution",
+  file_search: "fileSearch",
+  google_maps: "googleMaps",
+  computer_use: "computerUse",
+};
+export const GOOGLE_TOOL_TYPES = Object.keys(GOOGLE_TOOLS);
+
+export interface EncodedTools {
+  readonly tools: readonly JsonObject[];
+  readonly functionCallingConfig: JsonObject | null;
+}
+
+/** A function's name on the wire: it has to begin with a letter or an underscore. */
+export function wireName(name: string): string {
+  return /^[A-Za-z_]/.test(name) ? name : `_${name}`;
+}
+
+/** The renamed functions of a request, by the name on the wire; null when there are none. */
+export type RenamedFunctions = ReadonlyMap<string, string> | null;
+
+export function renamedFunctions(params: ChatParams): RenamedFunctions {
+  const renamed = functionsOf(params).map((tool) => tool.function.name).filter((name) => wireName(name) !== name);
+  return renamed.length === 0 ? null : new Map(renamed.map((name) => [wireName(name), name]));
+}
+
+export function encodeTools(params: ChatParams, model: string): EncodedTools {
+  const functions = functionsOf(params);
+  const declarations = (params.tools ?? []).flatMap((tool, index) => (isFunctionTool(tool) ? [declaration(tool, `tools[${index}].function.parameters`, model)] : []));
+  const served = (params.tools ?? []).filter((tool) => !isFunctionTool(tool)).map(googleTool);
+  const search = params.web_search_options === undefined ? [] : [searchTool(params.web_search_options)];
+  return {
+    tools: [...(declarations.length > 0 ? [{ functionDeclarations: declarations }] : []), ...served, ...search],
+    functionCallingConfig: callingConfig(params.tool_choice, functions, model),
+  };
+}
+
+function isFunctionTool(tool: JsonObject): tool is FunctionTool {
+  return tool["type"] === "function" && isObject(tool["function"]);
+}
+
+function functionsOf(params: ChatParams): readonly FunctionTool[] {
+  return (params.tools ?? []).filter(isFunctionTool);
+}
+
+function declaration(tool: FunctionTool, path: string, model: string): JsonObject {
+  const { name, description, parameters } = tool.function;
+  const schema = parameters === undefined || parameters === null || takesNothing(parameters) ? {} : takesJsonSchema(model) ? { parametersJsonSchema: parameters } : { parameters: openApiSubset(parameters, path) };
+  return { name: wireName(name), ...(typeof description === "string" && { description }), ...schema };
+}
+
+/** A function without parameters has none on the wire: an object schema without members is refused in the OpenAPI form. */
+function takesNothing(schema: JsonObject): boolean {
+  const empty = (value: Json | undefined): boolean => !isObject(value) || Object.keys(value).length === 0;
+  return empty(schema["properties"]) && empty(schema["additionalProperties"]) && !["$ref", "anyOf", "oneOf", "allOf", "patternProperties"].some((keyword) => schema[keyword] !== undefined);
+}
+
+function googleTool(tool: JsonObject): JsonObject {
+  const { type, ...settings } = tool;
+  const field = typeof type === "string" ? GOOGLE_TOOLS[type] : undefined;
+  if (field === undefined) throw new GatewayError("unsupported_value", `tools: a tool of type ${describe(type)} is not known to this provider.`, { param: "tools" });
+  return { [field]: settings };
+}
+
+function searchTool(options: JsonObject): JsonObject {
+  const set = (name: string): boolean => options[name] !== undefined && options[name] !== null;
+  const other = set("user_location") ? "user_location" : set("search_context_size") && options["search_context_size"] !== "medium" ? "search_context_size" : null;
+  if (other !== null) {
+    const param = `web_search_options.${other}`;
+    throw new GatewayError("unsupported_value", `${param} has no counterpart at this provider, whose search takes no settings; leave it out.`, { param });
+  }
+  return { googleSearch: {} };
+}
+
+/** Null: nothing to say. Without functions the server refuses the setting, and there is nothing to choose from. */
+function callingConfig(choice: Json | undefined, functions: readonly FunctionTool[], model: string): JsonObject | null {
+  if (functions.length === 0) {
+    if (choice === undefined || choice === "none" || choice === "auto") return null;
+    throw new GatewayError("invalid_request", "tool_choice asks for a function, but tools declares none.", { param: "tool_choice" });
+  }
+  // strict schemas are kept in one mode alone, which leaves the choice to the model
+  const auto = validatesFunctionCalls(model) && functions.every((tool) => tool.function.strict === true) ? "VALIDATED" : "AUTO";
+  if (choice === undefined) return auto === "AUTO" ? null : { mode: auto };
+  if (choice === "auto") return { mode: auto };
+  if (choice === "none") return { mode: "NONE" };
+  if (choice === "required") return { mode: "ANY" };
+  const names = chosenNames(choice);
+  return { mode: names.must ? "ANY" : "VALIDATED", allowedFunctionNames: names.list.map(wireName) };
+}
+
+/** One function, or OpenAI's `allowed_tools`: https://platform.openai.com/docs/guides/function-calling#allowed-tools */
+function chosenNames(choice: Json): { readonly list: readonly string[]; readonly must: boolean } {
+  const nameOf = (value: Json | undefined): string | null => {
+    const named = isObject(value) ? value["function"] : undefined;
+    return isObject(named) && typeof named["name"] === "string" ? named["name"] : null;
+  };
+  if (isObject(choice)) {
+    const one = nameOf(choice);
+    if (one !== null) return { list: [one], must: true };
+    const allowed = choice["allowed_tools"];
+    const tools = isObject(allowed) ? allowed["tools"] : undefined;
+    if (isObject(allowed) && Array.isArray(tools)) {
+      const list = tools.map(nameOf);
+      if (list.length > 0 && list.every((name) => name !== null)) return { list, must: allowed["mode"] === "required" };
+    }
+  }
+  throw new GatewayError("unsupported_value", `tool_choice must be "none", "auto", "required", one function or allowed_tools with functions for this provider; got ${describe(choice)}.`, { param: "tool_choice" });
+}

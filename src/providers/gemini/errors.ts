@@ -1,0 +1,135 @@
+// Errors of Google's APIs -> failure classes. Status words and details first, texts last. https://google.aip.dev/193,
+// https://ai.google.dev/gemini-api/docs/troubleshooting
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
+
+const CLASS_OF_REASON: Readonly<Record<string, FailureClass>> = {
+  API_KEY_INVALID: "authentication",
+  ACCESS_TOKEN_EXPIRED: "authentication",
+  ACCESS_TOKEN_TYPE_UNSUPPORTED: "authentication",
+  ACCOUNT_STATE_INVALID: "authentication",
+  CREDENTIALS_MISSING: "authentication",
+};
+
+const CLASS_OF_STATUS_WORD: Readonly<Record<string, FailureClass>> = {
+  INVALID_ARGUMENT: "invalid_request",
+  FAILED_PRECONDITION: "invalid_request",
+  OUT_OF_RANGE: "invalid_request",
+  UNIMPLEMENTED: "invalid_request",
+  UNAUTHENTICATED: "authentication",
+  PERMISSION_DENIED: "permission",
+  NOT_FOUND: "not_found",
+  RESOURCE_EXHAUSTED: "rate_limit",
+  UNAVAILABLE: "overloaded",
+  DEADLINE_EXCEEDED: "timeout",
+  CANCELLED: "server",
+  ABORTED: "server",
+  INTERNAL: "server",
+  DATA_LOSS: "server",
+  UNKNOWN: "server",
+};
+
+const CLASS_OF_HTTP_STATUS: Readonly<Record<number, FailureClass>> = {
+  401: "authentication",
+  403: "permission",
+  404: "not_found",
+  408: "timeout",
+  429: "rate_limit",
+  499: "server",
+  503: "overloaded",
+  504: "timeout",
+  529: "overloaded",
+};
+
+/** The server has no code for a prompt that is too long, nor for content that it refuses before it generates. */
+const TOO_LONG = /exceeds the maximum number of tokens|input token count.*(exceeds|only supports)|maximum context length|context window/is;
+const REFUSED_CONTENT = /responsible ai practices|usage guidelines|blocked by (the )?safety|safety filters?/i;
+const NO_CALLER = /unregistered callers|established identity/i;
+/** Waiting a minute does not help: a day's quota, or money. */
+const SPENT = /per day|PerDay|prepayment credits|spend(ing)? (cap|limit)|limit: 0\b/;
+
+export function classifyError(answer: ErrorAnswer): UpstreamFailure {
+  const body = read(answer.body);
+  const error = errorObject(body);
+  const details = detailsOf(error);
+  const reason = detail(details, "ErrorInfo")?.["reason"];
+  const word = error?.["status"];
+  const message = messageOf(body, error, details, answer);
+  const nativeCode = [reason, word].find((code) => typeof code === "string") ?? error?.["code"];
+  return {
+    class: classOf(answer, typeof reason === "string" ? reason : "", typeof word === "string" ? word : "", message, details),
+    message,
+    param: fieldOf(details),
+    nativeCode: typeof nativeCode === "string" || typeof nativeCode === "number" ? String(nativeCode) : null,
+  };
+}
+
+/** The HTTP status that an error inside an answer names. */
+export function statusOfError(frame: JsonObject): number | null {
+  const error = frame["error"];
+  const code = isObject(error) ? error["code"] : undefined;
+  return typeof code === "number" && code >= 400 && code < 600 ? code : null;
+}
+
+function classOf(answer: ErrorAnswer, reason: string, word: string, message: string, details: readonly JsonObject[]): FailureClass {
+  const byReason = CLASS_OF_REASON[reason];
+  if (byReason !== undefined) return byReason;
+  const general = CLASS_OF_STATUS_WORD[word] ?? CLASS_OF_HTTP_STATUS[answer.status] ?? (answer.status >= 500 ? "server" : "invalid_request");
+  if (general === "invalid_request" && TOO_LONG.test(message)) return "context_length";
+  if (general === "invalid_request" && REFUSED_CONTENT.test(message)) return "content_policy";
+  if (general === "invalid_request" && /api key (not valid|expired)/i.test(message)) return "authentication";
+  if (general === "permission" && NO_CALLER.test(message)) return "authentication";
+  if (general === "rate_limit" && (SPENT.test(message) || quotaIds(details).some((id) => SPENT.test(id)))) return "quota";
+  return general;
+}
+
+function read(body: string): Json | undefined {
+  try {
+    return parseJson(body);
+  } catch (thrown) {
+    if (thrown instanceof JsonError) return undefined;
+    throw thrown;
+  }
+}
+
+/** The error stands under `error`, or in a list of one, or is the body itself. */
+function errorObject(body: Json | undefined): JsonObject | null {
+  const outer = Array.isArray(body) ? (body[0] as Json | undefined) : body;
+  if (!isObject(outer)) return null;
+  return isObject(outer["error"]) ? outer["error"] : outer;
+}
+
+function detailsOf(error: JsonObject | null): readonly JsonObject[] {
+  const details = error?.["details"];
+  return Array.isArray(details) ? (details as readonly Json[]).filter(isObject) : [];
+}
+
+function detail(details: readonly JsonObject[], type: string): JsonObject | undefined {
+  return details.find((entry) => entry["@type"] === `type.googleapis.com/google.rpc.${type}`);
+}
+
+/** Such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
+function quotaIds(details: readonly JsonObject[]): readonly string[] {
+  const list = detail(details, "QuotaFailure")?.["violations"];
+  const ids = Array.isArray(list) ? (list as readonly Json[]).map((violation) => (isObject(violation) ? violation["quotaId"] : undefined)) : [];
+  return ids.filter((id) => typeof id === "string");
+}
+
+function fieldOf(details: readonly JsonObject[]): string | null {
+  const list = detail(details, "BadRequest")?.["fieldViolations"];
+  const first = Array.isArray(list) ? (list[0] as Json | undefined) : undefined;
+  const field = isObject(first) ? first["field"] : undefined;
+  return typeof field === "string" && field !== "" ? field : null;
+}
+
+function messageOf(body: Json | undefined, error: JsonObject | null, details: readonly JsonObject[], answer: ErrorAnswer): string {
+  const said = [error?.["message"], error?.["error"], error?.["detail"], detail(details, "LocalizedMessage")?.["message"], body];
+  const words = said.find((text) => typeof text === "string" && text.trim() !== "");
+  if (typeof words === "string") return words;
+  const title = /<title[^>]*>([^<]{1,200})<\/title>/i.exec(answer.body)?.[1]?.trim();
+  if (title !== undefined && title !== "") return `The provider, or a proxy in front of it, answered ${answer.status} with a web page: ${title}`;
+  const text = answer.body.trim();
+  if (text === "") return `The provider answered ${answer.status} without a word.`;
+  return `The provider, or a proxy in front of it, answered ${answer.status}: ${text.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ").trim().slice(0, 300)}`;
+}

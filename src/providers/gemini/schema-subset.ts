@@ -1,0 +1,104 @@
+// JSON Schema -> the subset of OpenAPI 3.0 that models without JSON Schema take: https://ai.google.dev/api/caching#Schema. Annotations go,
+// references are put in place, and what would change the meaning is refused with its path.
+import { GatewayError } from "../../core/errors.ts";
+import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+
+/** Kept as they are. */
+const KEPT = ["format", "title", "description", "nullable", "minItems", "maxItems", "minProperties", "maxProperties", "minimum", "maximum", "minLength", "maxLength", "pattern", "default", "example", "propertyOrdering", "required"];
+/** Have no meaning for what the model may say, or are handled where they stand. */
+const DROPPED = new Set(["$schema", "$id", "$defs", "definitions", "$comment", "$anchor", "examples", "deprecated", "readOnly", "writeOnly", "strict", "uniqueItems"]);
+const HANDLED = new Set([...KEPT, ...DROPPED, "type", "enum", "const", "items", "properties", "additionalProperties", "anyOf", "oneOf", "allOf", "$ref"]);
+const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "array", "object"]);
+
+interface Place {
+  readonly root: JsonObject;
+  /** References on the way here: one that comes back would never end. */
+  readonly references: readonly string[];
+}
+
+/** Throws GatewayError `unsupported_value` at `path` for what the subset cannot say. */
+export function openApiSubset(schema: JsonObject, path: string): JsonObject {
+  return convert(schema, path, { root: schema, references: [] });
+}
+
+function convert(schema: Json | undefined, path: string, place: Place): JsonObject {
+  if (!isObject(schema)) throw refused(path, `${describe(schema)} as a schema`);
+  if (typeof schema["$ref"] === "string") return followed(schema, schema["$ref"], path, place);
+  for (const keyword of Object.keys(schema)) if (!HANDLED.has(keyword) && !keyword.startsWith("x-")) throw refused(`${path}.${keyword}`, keyword);
+  if (schema["allOf"] !== undefined) return convert(withAllOf(schema, path), path, place);
+
+  const out: Record<string, Json> = {};
+  for (const keyword of KEPT) if (schema[keyword] !== undefined) out[keyword] = schema[keyword];
+  putType(out, schema, path);
+  putValues(out, schema, path);
+  if (schema["items"] !== undefined) out["items"] = convert(schema["items"], `${path}.items`, place);
+  if (isObject(schema["properties"]))
+    out["properties"] = Object.fromEntries(Object.entries(schema["properties"]).map(([name, member]) => [name, convert(member, `${path}.properties.${name}`, place)]));
+  const open = schema["additionalProperties"];
+  if (isObject(open) && Object.keys(open).length > 0) throw refused(`${path}.additionalProperties`, "additionalProperties with a schema");
+  putUnion(out, schema, path, place);
+  return out;
+}
+
+function followed(schema: JsonObject, reference: string, path: string, place: Place): JsonObject {
+  if (place.references.includes(reference)) throw refused(`${path}.$ref`, "a schema that holds itself");
+  let found: Json | undefined = reference === "#" || reference.startsWith("#/") ? place.root : undefined;
+  for (const step of reference.split("/").slice(1)) found = isObject(found) ? found[decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  if (!isObject(found)) throw refused(`${path}.$ref`, `a reference to ${JSON.stringify(reference.slice(0, 60))}`);
+  const { $ref: _reference, ...beside } = schema;
+  return convert({ ...found, ...beside }, path, { root: place.root, references: [...place.references, reference] });
+}
+
+/** A list of types is one type that may be null; `null` beside another is the same. */
+function putType(out: Record<string, Json>, schema: JsonObject, path: string): void {
+  const type = schema["type"];
+  if (type === undefined) return;
+  const types = (Array.isArray(type) ? (type as readonly Json[]) : [type]).map((name) => (typeof name === "string" ? name.toLowerCase() : name));
+  if (types.includes("null")) out["nullable"] = true;
+  const others = types.filter((name) => name !== "null");
+  if (others.length === 0 || !others.every((name) => TYPES.has(name))) throw refused(`${path}.type`, `the type ${JSON.stringify(type)}`);
+  if (others.length === 1) out["type"] = others[0] as string;
+  else out["anyOf"] = others.map((name) => ({ type: name as string }));
+}
+
+/** The subset knows lists of strings alone; a const is such a list of one. */
+function putValues(out: Record<string, Json>, schema: JsonObject, path: string): void {
+  const keyword = schema["const"] !== undefined ? "const" : "enum";
+  const values = keyword === "const" ? [schema["const"]] : schema["enum"];
+  if (values === undefined) return;
+  if (!Array.isArray(values)) throw refused(`${path}.enum`, describe(values));
+  const words = values.filter((value) => value !== null);
+  if (words.length < values.length) out["nullable"] = true;
+  if (!words.every((value) => typeof value === "string")) throw refused(`${path}.${keyword}`, `${keyword} of other values than strings`);
+  out["enum"] = words;
+  out["type"] ??= "string";
+}
+
+function putUnion(out: Record<string, Json>, schema: JsonObject, path: string, place: Place): void {
+  const keyword = schema["anyOf"] !== undefined ? "anyOf" : "oneOf";
+  const members = schema[keyword];
+  if (members === undefined) return;
+  if (!Array.isArray(members) || out["anyOf"] !== undefined) throw refused(`${path}.${keyword}`, keyword);
+  const isNull = (member: unknown): boolean => isObject(member) && member["type"] === "null";
+  const others = members.map((member, index) => [member as Json, `${path}.${keyword}[${index}]`] as const).filter(([member]) => !isNull(member));
+  if (others.length < members.length) out["nullable"] = true;
+  const converted = others.map(([member, at]) => convert(member, at, place));
+  if (converted.length === 1) Object.assign(out, { ...converted[0], ...out });
+  else out["anyOf"] = converted;
+}
+
+/** Several objects that all hold are one with all their members. */
+function withAllOf(schema: JsonObject, path: string): JsonObject {
+  const { allOf: all, ...rest } = schema;
+  if (!Array.isArray(all) || !all.every(isObject)) throw refused(`${path}.allOf`, "allOf");
+  if (all.length === 1) return { ...all[0]!, ...rest };
+  const parts = [...all, rest];
+  if (!all.every((part) => isObject(part["properties"]) && Object.keys(part).every((keyword) => keyword === "type" || keyword === "properties" || keyword === "required")))
+    throw refused(`${path}.allOf`, "allOf of more than plain objects");
+  const required = parts.flatMap((part) => (Array.isArray(part["required"]) ? (part["required"] as readonly Json[]) : []));
+  return { ...rest, type: "object", properties: Object.assign({}, ...parts.map((part) => part["properties"] ?? {})) as JsonObject, ...(required.length > 0 && { required }) };
+}
+
+function refused(path: string, what: string): GatewayError {
+  return new GatewayError("unsupported_value", `${path}: this model takes schemas in the OpenAPI 3.0 subset, which has no place for ${what}.`, { param: path });
+}

@@ -1,0 +1,45 @@
+// Thought signatures, which the model demands back with the turn that they came with. They travel as `extra_content.google.thought_signature`
+// on a tool call or a message, as Google's own OpenAI-shaped endpoint has it; OpenRouter's reasoning_details are understood too.
+// https://ai.google.dev/gemini-api/docs/thought-signatures
+import type { Message, ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+
+/** The documented value for a call that another model made: https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ). */
+export const SKIP_VALIDATION = "skip_thought_signature_validator";
+
+export function googleExtra(holder: JsonObject): JsonObject | null {
+  const extra = holder["extra_content"];
+  const google = isObject(extra) ? extra["google"] : undefined;
+  return isObject(google) ? google : null;
+}
+
+export function signatureOf(holder: JsonObject): string | null {
+  const signature = googleExtra(holder)?.["thought_signature"];
+  return typeof signature === "string" && signature !== "" ? signature : null;
+}
+
+export function withSignature(part: JsonObject, signature: string | null): JsonObject {
+  return signature === null ? part : { ...part, thoughtSignature: signature };
+}
+
+/** Where it stands in an answer. */
+export function extraContent(google: JsonObject): JsonObject {
+  return { google };
+}
+
+export interface TurnSignatures {
+  readonly text: string | null;
+  readonly call: (call: ToolCall, index: number) => string | null;
+}
+
+export function signaturesOf(message: Message): TurnSignatures {
+  const details = (message.reasoning_details ?? []).filter((detail) => detail.type === "reasoning.encrypted" && detail.format === "google-gemini-v1" && typeof detail.data === "string");
+  const calls = message.tool_calls ?? [];
+  const loose = details.find((detail) => !calls.some((call) => call.id === detail["id"]))?.data ?? null;
+  const byId = (id: Json | undefined): string | null => details.find((detail) => detail["id"] === id)?.data ?? null;
+  return {
+    text: signatureOf(message) ?? (calls.length === 0 ? loose : null),
+    // of parallel calls the first alone is signed
+    call: (call, index) => signatureOf(call) ?? byId(call.id) ?? (index === 0 ? loose : null),
+  };
+}

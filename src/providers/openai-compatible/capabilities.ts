@@ -1,0 +1,70 @@
+// Base table and row -> capability table: every feature is native unless the row says otherwise. A new common parameter does not compile here
+// until the base has its cell.
+import { type CapabilityCells, type CapabilityTable, type Capability, emulated, type Feature, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
+import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
+
+/** They act on raw prompts, and `deployment_id` on Azure's addresses (decisions 1.7, 6.7). */
+const COMPLETION_ONLY: Capability = { support: "unsupported", note: "for completion-style targets" };
+
+const BASE: CapabilityCells = {
+  temperature: NATIVE,
+  top_p: NATIVE,
+  n: NATIVE,
+  stream: NATIVE,
+  stream_options: NATIVE,
+  stop: NATIVE,
+  max_tokens: NATIVE,
+  max_completion_tokens: NATIVE,
+  presence_penalty: NATIVE,
+  frequency_penalty: NATIVE,
+  logit_bias: NATIVE,
+  user: NATIVE,
+  safety_identifier: NATIVE,
+  response_format: NATIVE,
+  seed: NATIVE,
+  tools: NATIVE,
+  tool_choice: NATIVE,
+  parallel_tool_calls: NATIVE,
+  logprobs: NATIVE,
+  top_logprobs: NATIVE,
+  reasoning_effort: NATIVE,
+  verbosity: NATIVE,
+  modalities: NATIVE,
+  audio: NATIVE,
+  prediction: NATIVE,
+  service_tier: NATIVE,
+  store: NATIVE,
+  prompt_cache_key: NATIVE,
+  web_search_options: NATIVE,
+  deployment_id: { support: "unsupported", note: "Azure only" },
+  initial_prompt_value: COMPLETION_ONLY,
+  roles: COMPLETION_ONLY,
+  final_prompt_value: COMPLETION_ONLY,
+  bos_token: COMPLETION_ONLY,
+  eos_token: COMPLETION_ONLY,
+  hf_model_name: COMPLETION_ONLY,
+  text: NATIVE,
+  image_url: NATIVE,
+  input_audio: NATIVE,
+  video_url: NATIVE,
+  file: NATIVE,
+  document: NATIVE,
+};
+
+export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {
+  return {
+    cells: { ...BASE, ...differingCells(row) },
+    exceptions: (row.models ?? []).map((some) => ({ models: some.models, cells: differingCells(some) })),
+    verified: row.verified ?? "unverified",
+  };
+}
+
+/** `cells` has the last word: it may narrow a rename or a rewrite to some values. */
+function differingCells(differences: RowDifferences): Partial<Record<Feature, Capability>> {
+  const cells: Partial<Record<Feature, Capability>> = {};
+  for (const feature of differences.lacks ?? []) cells[feature] = UNSUPPORTED;
+  for (const [feature, name] of Object.entries(differences.renames ?? {})) cells[feature as Feature] = mapped(name);
+  for (const [feature, rewrite] of Object.entries(differences.rewrites ?? {})) cells[feature as Feature] = rewrite.support === "emulated" ? emulated(rewrite.note) : mapped(rewrite.note);
+  for (const [feature, rewrite] of Object.entries(differences.blocks ?? {})) cells[feature as Feature] = mapped(rewrite.note);
+  return { ...cells, ...differences.cells };
+}

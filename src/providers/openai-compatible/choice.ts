@@ -1,0 +1,148 @@
+// What OpenAI-shaped servers write differently inside a choice, set right in place. Plain answers and chunks share every line of it. What the
+// schema of an answer demands (nulls, ids, indexes, roles) is the reply writer's and is not done here.
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { FailureClass } from "../provider.ts";
+import { finishWord, type FinishWords } from "./finish-reasons.ts";
+
+/** A value that was parsed here and belongs to nobody else yet. */
+export type Loose = Record<string, Json | undefined>;
+
+/** A choice whose finish reason, or whose own `error`, says that the provider failed. */
+export interface ChoiceFailure {
+  readonly class: FailureClass;
+  readonly said: string;
+}
+
+/** Gives the failure that the finish reason stands for, or null. */
+export function patchFinishReason(choice: Loose, words: FinishWords): ChoiceFailure | null {
+  const said = choice["finish_reason"];
+  const word = finishWord(words, said);
+  if (word === said) return null;
+  if (word !== null && typeof word === "object") return { class: word.failure, said: said as string };
+  if (typeof said === "string" && said !== "" && typeof choice["native_finish_reason"] !== "string") choice["native_finish_reason"] = said;
+  choice["finish_reason"] = word;
+  return null;
+}
+
+/** `message` is a message or a delta. */
+export function patchMessage(message: Loose, reasoningField: string | undefined): void {
+  const { content } = message;
+  if (typeof content === "object" && content !== null) patchContent(message, content);
+  patchReasoning(message, reasoningField);
+  const calls = message["tool_calls"];
+  if (calls !== undefined) patchToolCalls(message, calls);
+  const called = message["function_call"];
+  if (called === null) delete message["function_call"];
+  else if (isObject(called)) patchArguments(called);
+}
+
+/** A list of blocks becomes its text, with the reasoning among them apart; an object, which some servers send in JSON mode, its JSON. */
+function patchContent(message: Loose, content: Json): void {
+  if (!Array.isArray(content)) {
+    message["content"] = JSON.stringify(content);
+    return;
+  }
+  let text = "";
+  let reasoning = "";
+  for (const block of content as readonly Json[]) {
+    if (typeof block === "string") text += block;
+    else if (isObject(block)) {
+      if (typeof block["text"] === "string") text += block["text"];
+      reasoning += textOf(block["thinking"] ?? block["reasoning"]);
+    }
+  }
+  message["content"] = text;
+  if (reasoning !== "" && typeof message["reasoning_content"] !== "string") message["reasoning_content"] = reasoning;
+}
+
+/** Mistral's `thinking` is a list of text blocks: https://docs.mistral.ai/capabilities/reasoning */
+function textOf(value: Json | undefined): string {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return "";
+  return (value as readonly Json[]).map((block) => (typeof block === "string" ? block : isObject(block) && typeof block["text"] === "string" ? block["text"] : "")).join("");
+}
+
+/** One name for the reasoning text, whichever of the names the server uses, also when it uses several. */
+function patchReasoning(message: Loose, reasoningField: string | undefined): void {
+  if (reasoningField !== undefined) moveReasoning(message, reasoningField);
+  if (message["reasoning"] !== undefined) moveReasoning(message, "reasoning");
+  if (message["reasoning_content"] === null) delete message["reasoning_content"];
+}
+
+function moveReasoning(message: Loose, field: string): void {
+  const text = message[field];
+  if (text === undefined || (typeof text === "object" && text !== null)) return;
+  delete message[field];
+  const there = message["reasoning_content"];
+  if (typeof text === "string" && (typeof there !== "string" || there === "")) message["reasoning_content"] = text;
+}
+
+function patchToolCalls(message: Loose, calls: Json): void {
+  const list = isObject(calls) ? [calls] : calls;
+  if (!Array.isArray(list) || list.length === 0) {
+    delete message["tool_calls"];
+    return;
+  }
+  if (list !== calls) message["tool_calls"] = list;
+  for (const call of list as readonly Json[]) {
+    const called = isObject(call) ? call["function"] : undefined;
+    if (isObject(called)) patchArguments(called);
+  }
+}
+
+/** An object becomes its text; a text stays as it is, cut off or not. */
+function patchArguments(called: Loose): void {
+  const value = called["arguments"];
+  if (typeof value === "string" || value === undefined) return;
+  called["arguments"] = value === null ? "" : JSON.stringify(value);
+}
+
+/** Whole calls only: no arguments at all are an empty object. */
+export function completeArguments(message: Loose): void {
+  const calls = message["tool_calls"];
+  if (!Array.isArray(calls)) return;
+  for (const call of calls as readonly Json[]) {
+    const called = isObject(call) ? (call["function"] as Loose | undefined) : undefined;
+    if (isObject(called) && (called["arguments"] === undefined || called["arguments"] === "")) called["arguments"] = "{}";
+  }
+}
+
+const TOKEN_KEYS = ["token", "logprob", "bytes", "top_logprobs"] as const;
+
+/**
+ * Only `content` and `refusal`, only OpenAI's keys in their entries, `top_logprobs` in each: clients assert all three. The form of the old
+ * completions operation, parallel lists, becomes entries.
+ */
+export function patchLogprobs(choice: Loose): void {
+  const { logprobs } = choice;
+  if (!isObject(logprobs)) {
+    if (logprobs !== undefined && logprobs !== null) choice["logprobs"] = null;
+    return;
+  }
+  const content = Array.isArray(logprobs["tokens"]) && !Array.isArray(logprobs["content"]) ? fromLists(logprobs) : logprobs["content"];
+  choice["logprobs"] = { content: entries(content), refusal: entries(logprobs["refusal"]) };
+}
+
+function entries(list: Json | undefined): Json {
+  if (!Array.isArray(list)) return null;
+  return (list as readonly Json[]).filter(isObject).map((entry) => {
+    const alternatives = entry["top_logprobs"];
+    return { ...tokenOf(entry), top_logprobs: Array.isArray(alternatives) ? (alternatives as readonly Json[]).filter(isObject).map(tokenOf) : [] };
+  });
+}
+
+function tokenOf(entry: JsonObject): JsonObject {
+  const token: Loose = {};
+  for (const key of TOKEN_KEYS) if (key !== "top_logprobs" && entry[key] !== undefined) token[key] = entry[key];
+  return token;
+}
+
+function fromLists(logprobs: JsonObject): Json {
+  const tokens = logprobs["tokens"] as readonly Json[];
+  const values = Array.isArray(logprobs["token_logprobs"]) ? (logprobs["token_logprobs"] as readonly Json[]) : [];
+  const alternatives = Array.isArray(logprobs["top_logprobs"]) ? (logprobs["top_logprobs"] as readonly Json[]) : [];
+  return tokens.map((token, index) => {
+    const others = alternatives[index];
+    return { token, logprob: values[index] ?? null, top_logprobs: isObject(others) ? Object.entries(others).map(([name, logprob]) => ({ token: name, logprob: logprob ?? null })) : [] };
+  });
+}

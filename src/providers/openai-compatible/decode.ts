@@ -1,0 +1,57 @@
+// Body text -> ChatAnswer: the provider's own object, patched where an OpenAI-shaped server says the same thing differently.
+import type { ChatAnswer } from "../../core/chat.ts";
+import { isObject, type Json } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import { MalformedAnswer, StreamError } from "../provider.ts";
+import { completeArguments, type Loose, patchFinishReason, patchLogprobs, patchMessage } from "./choice.ts";
+import type { ErrorClassifier } from "./errors.ts";
+import type { FinishWords } from "./finish-reasons.ts";
+import type { OpenAICompatibleRow } from "./row.ts";
+import { patchUsage } from "./usage.ts";
+
+/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+export function decodeResponse(row: OpenAICompatibleRow, words: FinishWords, errors: ErrorClassifier, body: string): ChatAnswer {
+  const answer = parseAnswer(body);
+  if (!isObject(answer)) {
+    if (errors.saysError(answer)) throw new StreamError(errors.classifyParsed(200, answer, body));
+    throw new MalformedAnswer("The provider's answer is JSON, but not an object.");
+  }
+  const loose = answer;
+  if (errors.saysError(loose)) throw new StreamError(errors.classifyParsed(200, loose, body));
+  const { choices } = loose;
+  if (choices === null) loose["choices"] = [];
+  else if (!Array.isArray(choices)) throw new MalformedAnswer("The provider's answer has no choices.");
+  else for (const choice of choices as readonly Json[]) if (isObject(choice)) patchChoice(choice, row, words, errors, body);
+  patchUsage(loose, row);
+  return loose as unknown as ChatAnswer;
+}
+
+function parseAnswer(body: string): Json {
+  try {
+    return parseJson(body);
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) throw thrown;
+    throw new MalformedAnswer(`The provider's answer is ${describeText(body)}, not JSON.`);
+  }
+}
+
+/** What a text that should have been JSON is, without quoting it: it may come from a proxy that nobody here knows. */
+export function describeText(text: string): string {
+  const start = text.slice(0, 512).trimStart();
+  if (start === "") return "empty";
+  if (/^<(!doctype|html|head|body)/i.test(start)) return "an HTML page";
+  return start.startsWith("data:") || start.startsWith("event:") ? "an event stream" : "text";
+}
+
+function patchChoice(choice: Loose, row: OpenAICompatibleRow, words: FinishWords, errors: ErrorClassifier, body: string): void {
+  if (isObject(choice["error"])) throw new StreamError(errors.classifyParsed(200, { error: choice["error"] }, body));
+  const failure = patchFinishReason(choice, words);
+  if (failure !== null) throw new StreamError(errors.failureOf(failure));
+  const message = (isObject(choice["message"]) ? choice["message"] : isObject(choice["delta"]) ? choice["delta"] : { content: choice["text"] ?? null });
+  choice["message"] = message;
+  delete choice["delta"];
+  delete choice["text"];
+  patchMessage(message, row.reasoningField);
+  if (choice["finish_reason"] !== "length") completeArguments(message);
+  if (choice["logprobs"] !== undefined) patchLogprobs(choice);
+}

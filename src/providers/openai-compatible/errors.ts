@@ -1,0 +1,145 @@
+// A provider's error, in any of the forms that OpenAI-shaped servers and the proxies before them use, as one UpstreamFailure.
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import type { ErrorAnswer, UpstreamFailure } from "../provider.ts";
+import type { ChoiceFailure } from "./choice.ts";
+import { classOfStatus, CODE_RULES, TEXT_RULES } from "./error-rules.ts";
+import type { ErrorRule, OpenAICompatibleRow } from "./row.ts";
+
+export interface ErrorClassifier {
+  readonly classify: (answer: ErrorAnswer) => UpstreamFailure;
+  /** The same for a body that is parsed already; `body` is its text. */
+  readonly classifyParsed: (status: number, parsed: Json, body: string) => UpstreamFailure;
+  readonly failureOf: (failure: ChoiceFailure) => UpstreamFailure;
+  /** Whether something that came with status 200 is an error and no answer. */
+  readonly saysError: (value: Json) => boolean;
+}
+
+const MAX_MESSAGE = 2_000;
+
+export function errorClassifier(row: OpenAICompatibleRow): ErrorClassifier {
+  const own = row.errors ?? [];
+  const byCode = [...own.filter((rule) => rule.codes !== undefined), ...CODE_RULES];
+  const byText = [...own.filter((rule) => rule.codes === undefined), ...TEXT_RULES];
+
+  function classifyParsed(status: number, parsed: Json, body: string): UpstreamFailure {
+    const facts = readError(parsed, row.causeAt);
+    const named = status === 200 ? (facts.status ?? status) : status;
+    const message = facts.message === "" ? wordless(named, body) : facts.message.slice(0, MAX_MESSAGE);
+    const rule = byCode.find((candidate) => matches(candidate, named, facts)) ?? byText.find((candidate) => matches(candidate, named, facts));
+    return { class: rule?.class ?? classOfStatus(named), message, param: facts.param, nativeCode: facts.codes[0] ?? null };
+  }
+
+  return {
+    classifyParsed,
+    classify: ({ status, body }) => classifyParsed(status, parseOrText(body), body),
+    failureOf: ({ class: failureClass, said }) => ({ class: failureClass, message: `The provider ended the answer with the finish reason ${JSON.stringify(said)}.`, param: null, nativeCode: said }),
+    saysError,
+  };
+}
+
+function matches(rule: ErrorRule, status: number, facts: ErrorFacts): boolean {
+  if (rule.statuses !== undefined && !rule.statuses.includes(status)) return false;
+  if (rule.codes !== undefined && !facts.codes.some((code) => rule.codes!.includes(code.toLowerCase()))) return false;
+  return rule.text === undefined || rule.text.test(facts.message);
+}
+
+function saysError(value: Json): boolean {
+  if (Array.isArray(value)) return isObject(value[0]) && saysError(value[0]);
+  if (!isObject(value)) return false;
+  if (value["error"] !== undefined && value["error"] !== null && value["error"] !== false) return true;
+  if (value["choices"] !== undefined) return false;
+  return value["object"] === "error" || value["type"] === "error" || value["detail"] !== undefined || typeof value["message"] === "string" || Array.isArray(value["errors"]);
+}
+
+interface ErrorFacts {
+  readonly message: string;
+  readonly param: string | null;
+  /** Code and type, as they came. */
+  readonly codes: readonly string[];
+  /** The HTTP status that the error itself names. */
+  readonly status: number | null;
+}
+const NO_FACTS: ErrorFacts = { message: "", param: null, codes: [], status: null };
+
+function readError(value: Json | undefined, causeAt: OpenAICompatibleRow["causeAt"]): ErrorFacts {
+  if (typeof value === "string") return { ...NO_FACTS, message: isHtml(value) ? "" : value.trim() };
+  if (Array.isArray(value)) return readError(value[0] as Json | undefined, causeAt);
+  if (!isObject(value)) return NO_FACTS;
+  const inner = value["error"] ?? firstOf(value["errors"]);
+  // {"error": "words", "code": ...} (xAI, Hugging Face, LM Studio) or {"error": {...}} (OpenAI)
+  if (typeof inner === "string") return { ...factsOf({ ...value, message: inner, type: value["type"] ?? value["error_type"] ?? null }) };
+  if (isObject(inner)) return withCause(factsOf(inner, value), inner, causeAt);
+  if (Array.isArray(inner)) return readError(inner, causeAt);
+  return factsOf(value);
+}
+
+function firstOf(list: Json | undefined): Json | undefined {
+  return Array.isArray(list) ? (list[0] as Json | undefined) : undefined;
+}
+
+/** `outer` is asked for what the error object itself leaves out. */
+function factsOf(error: JsonObject, outer: JsonObject = {}): ErrorFacts {
+  const detail = readDetail(error["detail"] ?? outer["detail"]);
+  const message = [error["message"], error["msg"], detail.message, error["title"], outer["message"]].find((text) => typeof text === "string" && text.trim() !== "");
+  const nested = isObject(error["message"]) ? factsOf(error["message"]) : null;
+  const innerCode = isObject(error["innererror"]) ? error["innererror"]["code"] : undefined;
+  return {
+    message: ((message as string | undefined) ?? nested?.message ?? "").trim(),
+    param: typeof error["param"] === "string" && error["param"] !== "" ? error["param"] : detail.param,
+    codes: [error["code"], error["type"], innerCode, outer["type"]].flatMap(codeText),
+    status: [error["status"], error["status_code"], error["code"], outer["status"], outer["code"]].map(statusOf).find((status) => status !== null) ?? null,
+  };
+}
+
+function codeText(value: Json | undefined): readonly string[] {
+  return typeof value === "string" && value !== "" ? [value] : typeof value === "number" ? [String(value)] : [];
+}
+
+function statusOf(value: Json | undefined): number | null {
+  const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 599 ? status : null;
+}
+
+/** FastAPI: a string, or a list of {loc, msg, type}. https://fastapi.tiangolo.com/tutorial/handling-errors/ */
+function readDetail(detail: Json | undefined): { readonly message: string | null; readonly param: string | null } {
+  if (typeof detail === "string") return { message: detail, param: null };
+  if (isObject(detail)) return { message: factsOf(detail).message || null, param: null };
+  if (!Array.isArray(detail)) return { message: null, param: null };
+  const findings = (detail as readonly Json[]).filter(isObject).map((finding) => {
+    const place = Array.isArray(finding["loc"]) ? finding["loc"].filter((step) => step !== "body").join(".") : "";
+    return { place, said: typeof finding["msg"] === "string" ? finding["msg"] : "invalid" };
+  });
+  if (findings.length === 0) return { message: null, param: null };
+  return { message: findings.map(({ place, said }) => (place === "" ? said : `${place}: ${said}`)).join("; "), param: findings[0]!.place || null };
+}
+
+/** The words of the provider behind this one are what a person can act on. */
+function withCause(facts: ErrorFacts, error: JsonObject, causeAt: OpenAICompatibleRow["causeAt"]): ErrorFacts {
+  if (causeAt === undefined) return facts;
+  const holder = error[causeAt[0]];
+  const raw = isObject(holder) ? holder[causeAt[1]] : undefined;
+  if (raw === undefined || raw === null) return facts;
+  const cause = readError(typeof raw === "string" ? parseOrText(raw) : raw, undefined);
+  if (cause.message === "" || facts.message.includes(cause.message)) return facts;
+  return { ...facts, message: facts.message === "" ? cause.message : `${facts.message}: ${cause.message}`, codes: [...facts.codes, ...cause.codes] };
+}
+
+function wordless(status: number, body: string): string {
+  if (body.trim() === "") return `The provider answered with status ${status} and no body.`;
+  if (!isHtml(body)) return `The provider answered with status ${status} and no message.`;
+  const title = /<title[^>]*>([^<]{1,200})<\/title>/i.exec(body)?.[1]?.trim();
+  return `The provider's address answered with status ${status} and an HTML page${title === undefined ? "" : ` titled ${JSON.stringify(title)}`}.`;
+}
+
+function isHtml(text: string): boolean {
+  return /^\s*<(!doctype|html|head|body)/i.test(text.slice(0, 512));
+}
+
+function parseOrText(body: string): Json {
+  try {
+    return parseJson(body);
+  } catch {
+    return body;
+  }
+}

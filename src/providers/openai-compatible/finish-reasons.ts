@@ -1,0 +1,28 @@
+// Finish reasons that several vendors document in place of OpenAI's words. A vendor's own further words stand in its row.
+import { isFinishReason } from "../../core/chat.ts";
+import type { FinishWord, OpenAICompatibleRow } from "./row.ts";
+
+/** In lower case. Sources: Together's and TGI's API references, Anthropic's stop reasons, Mistral's and OpenRouter's finish reasons. */
+const KNOWN: Readonly<Record<string, FinishWord>> = {
+  eos: "stop",
+  eos_token: "stop",
+  stop_sequence: "stop",
+  end_turn: "stop",
+  max_tokens: "length",
+  model_length: "length",
+  tool_use: "tool_calls",
+  error: { failure: "server" },
+};
+
+export type FinishWords = ReadonlyMap<string, FinishWord>;
+
+export function finishWords(row: OpenAICompatibleRow): FinishWords {
+  return new Map(Object.entries({ ...KNOWN, ...row.finishReasons }));
+}
+
+/** Null for no reason yet, and for a word that nobody documents. */
+export function finishWord(words: FinishWords, said: unknown): FinishWord | null {
+  if (typeof said !== "string" || said === "") return null;
+  return isFinishReason(said) ? said : (words.get(said.toLowerCase()) ?? null);
+}
+

@@ -1,0 +1,46 @@
+// Row -> Provider: everything that depends on the row alone is worked out here, once.
+import type { Credential } from "../../core/target.ts";
+import type { UpstreamRequest } from "../../wire/upstream.ts";
+import { PLAIN_DIALECT, type Provider } from "../provider.ts";
+import { capabilityTable } from "./capabilities.ts";
+import { decodeResponse } from "./decode.ts";
+import { encodeRequest } from "./encode.ts";
+import { errorClassifier } from "./errors.ts";
+import { finishWords } from "./finish-reasons.ts";
+import type { OpenAICompatibleRow } from "./row.ts";
+import { openStream } from "./stream.ts";
+import { wirePlans } from "./wire-plan.ts";
+
+/** Model, conversation, output bound, number of answers, tools, streaming (decisions 6.5). */
+const RESERVED = ["model", "messages", "max_tokens", "max_completion_tokens", "n", "tools", "tool_choice", "functions", "function_call", "stream", "stream_options"] as const;
+const BEARER = { header: "authorization", prefix: "Bearer " } as const;
+
+export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
+  const capabilities = capabilityTable(row);
+  const planFor = wirePlans(row, capabilities);
+  const words = finishWords(row);
+  const errors = errorClassifier(row);
+  const auth = row.auth ?? BEARER;
+  return {
+    id: row.id,
+    label: row.label,
+    docs: row.docs,
+    baseUrl: row.baseUrl,
+    keyVariables: row.keyVariables,
+    capabilities,
+    dialect: { ...PLAIN_DIALECT, ...row.dialect },
+    sameShape: true,
+    reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
+    privileged: new Set(row.privileged),
+    encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
+    sign: (request, credential) => withKey(request, credential, auth),
+    decodeResponse: (body) => decodeResponse(row, words, errors, body),
+    openStream: () => openStream(row, words, errors),
+    classifyError: errors.classify,
+  };
+}
+
+function withKey(request: UpstreamRequest, credential: Credential | null, auth: { readonly header: string; readonly prefix: string }): UpstreamRequest {
+  if (credential === null) return request;
+  return { ...request, headers: { ...request.headers, [auth.header]: auth.prefix + credential.apiKey } };
+}

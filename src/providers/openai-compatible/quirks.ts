@@ -1,0 +1,67 @@
+// Rewrites that more than one row uses. A vendor's own stand beside its row.
+import type { ContentPart } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { describe, isObject, type JsonObject } from "../../core/json.ts";
+import type { BlockRewrite, ParameterRewrite } from "./row.ts";
+
+export const ADDRESS = /^https?:\/\//i;
+
+/** For schemas that take a list only. */
+export const stopAsList: ParameterRewrite = {
+  support: "mapped",
+  note: "stop as an array",
+  write: (stop) => (typeof stop === "string" ? { stop: [stop] } : null),
+};
+
+/** For servers whose JSON mode always wants a schema. */
+export const jsonObjectAsSchema: ParameterRewrite = {
+  support: "emulated",
+  note: "json_object goes as a json_schema that takes any object",
+  write: (format) => (isObject(format) && format["type"] === "json_object" ? { response_format: { type: "json_schema", json_schema: { name: "object", schema: { type: "object" } } } } : null),
+};
+
+/** OpenAI's `file` part takes a data URL: https://platform.openai.com/docs/guides/pdf-files */
+export const documentAsFile: BlockRewrite = {
+  note: "a file block with file_data; plain text a text block",
+  write: (part, path) => {
+    const source = sourceOf(part);
+    if (source["type"] === "text") return textPart(source, path);
+    if (source["type"] === "file" && typeof source["file_id"] === "string") return { type: "file", file: { file_id: source["file_id"] } };
+    const { mediaType, data } = base64Of(source, path);
+    return { type: "file", file: { filename: `document.${extensionOf(mediaType)}`, file_data: `data:${mediaType};base64,${data}` } };
+  },
+};
+
+/** Where there is no place for files: only what is text already. */
+export const textDocument: BlockRewrite = {
+  note: "plain text documents only, as a text block",
+  write: (part, path) => {
+    const source = sourceOf(part);
+    if (source["type"] !== "text") throw unsupportedSource(source, path, '"text"');
+    return textPart(source, path);
+  },
+};
+
+export function sourceOf(part: ContentPart): JsonObject {
+  return isObject(part["source"]) ? part["source"] : {};
+}
+
+export function textPart(source: JsonObject, path: string): ContentPart {
+  if (typeof source["data"] !== "string") throw unsupportedSource(source, path, "text in data");
+  return { type: "text", text: source["data"] };
+}
+
+export function base64Of(source: JsonObject, path: string): { readonly mediaType: string; readonly data: string } {
+  const { data, media_type: mediaType } = source;
+  if (source["type"] !== "base64" || typeof data !== "string") throw unsupportedSource(source, path, '"base64" with data, or "text"');
+  return { mediaType: typeof mediaType === "string" ? mediaType : "application/pdf", data };
+}
+
+export function unsupportedSource(source: JsonObject, path: string, expected: string): GatewayError {
+  return new GatewayError("unsupported_value", `The provider takes documents whose ${path}.source.type is ${expected}; got ${describe(source["type"])}.`, { param: `${path}.source` });
+}
+
+function extensionOf(mediaType: string): string {
+  const subtype = /\/([a-z0-9]{1,8})$/i.exec(mediaType)?.[1];
+  return subtype === undefined ? "bin" : subtype === "plain" ? "txt" : subtype;
+}

@@ -1,0 +1,110 @@
+// One OpenAI-shaped provider as data. A row says only what differs from OpenAI's chat completions
+// (https://platform.openai.com/docs/api-reference/chat); the engine beside it does the rest.
+import type { Capability, Feature } from "../../core/capability.ts";
+import type { BlockType, ChatParams, ContentPart, FinishReason, Message } from "../../core/chat.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import type { CommonParameter } from "../../core/params.ts";
+import type { Target } from "../../core/target.ts";
+import type { Dialect, FailureClass } from "../provider.ts";
+
+export interface OpenAICompatibleRow extends RowDifferences {
+  /** What stands before the colon of a model. */
+  readonly id: string;
+  readonly label: string;
+  /** The vendor's page for this API. */
+  readonly docs: string;
+  /** As the vendor's own client takes it; null where every user has their own. */
+  readonly baseUrl: string | null;
+  /** Environment variables with the key, the one for error messages first. Empty: needs no key. */
+  readonly keyVariables: readonly string[];
+  /** The vendor's page that the cells were checked against, and when. Absent: taken from the shape that the provider says it has. */
+  readonly verified?: { readonly source: string; readonly date: string };
+  /** Appended to the base address; `{model}` stands for the model name as path segments. Absent: `/chat/completions`. */
+  readonly path?: string;
+  /** Header and prefix of the key. Absent: `authorization: Bearer <key>`. */
+  readonly auth?: { readonly header: string; readonly prefix: string };
+  /** What differs for some models; tried in order, the first that matches and names the feature decides. */
+  readonly models?: readonly ModelDifferences[];
+  /** What the vendor takes beyond the common forms (decisions 5.7). */
+  readonly dialect?: Partial<Dialect>;
+  /** Pass-through names that the gateway encodes itself, beyond OpenAI's own. */
+  readonly reserved?: readonly string[];
+  /** Pass-through names that widen the choice of model or provider, or reach an address. */
+  readonly privileged?: readonly string[];
+  /** Reasoning on assistant messages that clients bring back. Absent: as it came. */
+  readonly reasoningBack?: ReasoningBack;
+  /** The role that stands for `developer` where the vendor does not know it. */
+  readonly developerRole?: "system";
+  /** A name of the reasoning text in answers other than `reasoning_content` and `reasoning`. */
+  readonly reasoningField?: string;
+  /** Vendor's finish reasons besides the five of OpenAI and those in finish-reasons.ts. */
+  readonly finishReasons?: Readonly<Record<string, FinishWord>>;
+  /** Where usage stands when it is not at the top, as a path: `x_groq.usage`. */
+  readonly usageAt?: readonly [string, string];
+  /** The vendor's own codes and wordings; tried before the common ones of error-rules.ts. */
+  readonly errors?: readonly ErrorRule[];
+  /** Inside the error object, where the words of a provider behind this one stand: `metadata.raw`. */
+  readonly causeAt?: readonly [string, string];
+  /** Quirks that no field can say: named functions, each with the vendor's page. */
+  readonly hooks?: RowHooks;
+}
+
+/** What a row can say for all its models or for some. */
+export interface RowDifferences {
+  /** Unsupported features. `user`, `safety_identifier`, `stream_options` among them are left off the wire, never refused. */
+  readonly lacks?: readonly Feature[];
+  /** Notes, values and ranges. */
+  readonly cells?: Readonly<Partial<Record<Feature, Capability>>>;
+  /** Parameters that go under another name. */
+  readonly renames?: Readonly<Partial<Record<CommonParameter, string>>>;
+  /** Parameters that go in another form. */
+  readonly rewrites?: Readonly<Partial<Record<CommonParameter, ParameterRewrite>>>;
+  /** Content blocks that go in another form. */
+  readonly blocks?: Readonly<Partial<Record<BlockType, BlockRewrite>>>;
+  /** Content that is a list of text blocks goes as one string. */
+  readonly textAsString?: true;
+}
+
+export interface ModelDifferences extends RowDifferences {
+  /** Matched against the provider's own model name. */
+  readonly models: RegExp;
+}
+
+export interface ReasoningBack {
+  readonly text: "reasoning" | "reasoning_content" | "dropped";
+  readonly details: "kept" | "dropped";
+}
+
+export interface ParameterRewrite {
+  readonly support: "mapped" | "emulated";
+  /** For the documentation: what becomes of the parameter. */
+  readonly note: string;
+  /** Wire members in place of the parameter; null: it goes as it is. Throws GatewayError `unsupported_value`. */
+  readonly write: (value: Json, params: ChatParams) => JsonObject | null;
+}
+
+export interface BlockRewrite {
+  readonly note: string;
+  /** Throws GatewayError `unsupported_value` with the path. */
+  readonly write: (part: ContentPart, path: string) => ContentPart;
+}
+
+/** An OpenAI word, or what failed: some vendors say an error as a finish reason. */
+export type FinishWord = FinishReason | { readonly failure: FailureClass };
+
+/** All that a rule names has to hold. */
+export interface ErrorRule {
+  readonly class: FailureClass;
+  /** Compared with the error's code and type, in lower case. */
+  readonly codes?: readonly string[];
+  readonly statuses?: readonly number[];
+  /** Tried only when no rule's codes matched. */
+  readonly text?: RegExp;
+}
+
+export interface RowHooks {
+  /** The whole address, where it is more than base and path. */
+  readonly address?: (target: Target, baseUrl: string) => string;
+  /** Gives the same array when nothing has to change. */
+  readonly messages?: (messages: readonly Message[], model: string) => readonly Message[];
+}

@@ -1,0 +1,161 @@
+// Companies that serve open models of others in OpenAI's form.
+import type { Feature } from "../../../core/capability.ts";
+import { isObject } from "../../../core/json.ts";
+import { base64Of, sourceOf, stopAsList, textDocument, textPart } from "../quirks.ts";
+import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
+
+/** Of OpenAI's own, in nearly no other schema. */
+const OPENAI_ONLY: readonly Feature[] = ["verbosity", "modalities", "audio", "store", "web_search_options", "safety_identifier"];
+
+const groq: OpenAICompatibleRow = {
+  id: "groq",
+  label: "Groq",
+  docs: "https://console.groq.com/docs/api-reference#chat-create",
+  baseUrl: "https://api.groq.com/openai/v1",
+  keyVariables: ["GROQ_API_KEY"],
+  verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
+  lacks: [...OPENAI_ONLY, "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "prediction", "prompt_cache_key", "input_audio", "video_url", "file"],
+  cells: {
+    n: { support: "native", note: "1 only", range: [1, 1] },
+    reasoning_effort: { support: "native", note: "qwen3: none, default; gpt-oss: low, medium, high" },
+    service_tier: { support: "native", note: "auto, on_demand, flex, performance" },
+  },
+  blocks: { document: textDocument },
+  dialect: { tools: ["browser_search", "code_interpreter"] },
+  privileged: ["compound_custom"],
+  developerRole: "system",
+  // reasoning_content is refused by name, its own name is reasoning
+  reasoningBack: { text: "reasoning", details: "dropped" },
+  usageAt: ["x_groq", "usage"],
+};
+
+/** `logprobs` is a number here, and there is no `top_logprobs`: https://docs.together.ai/reference/chat-completions-1 */
+const togetherLogprobs: ParameterRewrite = {
+  support: "mapped",
+  note: "logprobs is the number of top_logprobs",
+  write: (logprobs, params) => (logprobs === true ? { logprobs: Math.max(1, params.top_logprobs ?? 1) } : {}),
+};
+const togetherTopLogprobs: ParameterRewrite = { support: "mapped", note: "the number in logprobs", write: () => ({}) };
+
+const together: OpenAICompatibleRow = {
+  id: "together",
+  label: "Together AI",
+  docs: "https://docs.together.ai/reference/chat-completions-1",
+  baseUrl: "https://api.together.ai/v1",
+  keyVariables: ["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"],
+  verified: { source: "https://github.com/togethercomputer/openapi", date: "2026-11-20" },
+  lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  cells: { input_audio: { support: "native", note: "wav only" }, temperature: { support: "native", note: "documented from 0 to 1" } },
+  rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
+  dialect: { blocks: ["audio_url"], toolChoices: ["*"] },
+  privileged: ["safety_model"],
+  developerRole: "system",
+};
+
+/** Document inlining, as LiteLLM sends it; the vendor's schema has no document: https://docs.fireworks.ai/api-reference/post-chatcompletions */
+const fireworksDocument: BlockRewrite = {
+  note: "an image_url block with #transform=inline; plain text a text block",
+  write: (part, path) => {
+    const source = sourceOf(part);
+    if (source["type"] === "text") return textPart(source, path);
+    const address = source["type"] === "url" && typeof source["url"] === "string" ? source["url"] : null;
+    const { mediaType, data } = address === null ? base64Of(source, path) : { mediaType: "", data: "" };
+    return { type: "image_url", image_url: { url: `${address ?? `data:${mediaType};base64,${data}`}#transform=inline` } };
+  },
+};
+
+const fireworks: OpenAICompatibleRow = {
+  id: "fireworks",
+  label: "Fireworks AI",
+  docs: "https://docs.fireworks.ai/api-reference/post-chatcompletions",
+  baseUrl: "https://api.fireworks.ai/inference/v1",
+  keyVariables: ["FIREWORKS_API_KEY"],
+  verified: { source: "https://docs.fireworks.ai/api-reference/post-chatcompletions", date: "2026-11-20" },
+  lacks: [...OPENAI_ONLY, "file"],
+  cells: {
+    max_tokens: { support: "native", note: "lowered to what is left of the context unless context_length_exceeded_behavior is error" },
+    service_tier: { support: "native", note: "only priority acts" },
+  },
+  blocks: { document: fireworksDocument },
+  dialect: { toolChoices: ["any"] },
+  developerRole: "system",
+  reasoningBack: { text: "reasoning_content", details: "kept" },
+  // 412: the account is suspended. https://docs.fireworks.ai/guides/inference-error-codes
+  errors: [{ class: "quota", statuses: [412], text: /suspend|billing|payment/i }],
+};
+
+const cerebras: OpenAICompatibleRow = {
+  id: "cerebras",
+  label: "Cerebras",
+  docs: "https://inference-docs.cerebras.ai/api-reference/chat-completions",
+  baseUrl: "https://api.cerebras.ai/v1",
+  keyVariables: ["CEREBRAS_API_KEY"],
+  verified: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", date: "2026-11-20" },
+  lacks: [...OPENAI_ONLY, "presence_penalty", "frequency_penalty", "logit_bias", "prompt_cache_key", "input_audio", "video_url", "file", "document"],
+  cells: { temperature: { support: "native", note: "0 to 1.5", range: [0, 1.5] } },
+  dialect: { blocks: ["image"] },
+  developerRole: "system",
+  reasoningBack: { text: "reasoning", details: "dropped" },
+};
+
+/** Audio has a name of its own: https://github.com/sambanova/sambanova-python */
+const sambanovaAudio: BlockRewrite = {
+  note: "an audio_content block",
+  write: (part) => (isObject(part["input_audio"]) ? { type: "audio_content", audio_content: { content: part["input_audio"]["data"] } } : part),
+};
+
+const sambanova: OpenAICompatibleRow = {
+  id: "sambanova",
+  label: "SambaNova",
+  docs: "https://docs.sambanova.ai/docs/en/features/openai-compatibility",
+  baseUrl: "https://api.sambanova.ai/v1",
+  keyVariables: ["SAMBANOVA_API_KEY"],
+  verified: { source: "https://github.com/sambanova/sambanova-python", date: "2026-11-20" },
+  lacks: [...OPENAI_ONLY, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  cells: {
+    presence_penalty: { support: "native", note: "accepted without effect" },
+    frequency_penalty: { support: "native", note: "accepted without effect" },
+    image_url: { support: "native", note: "base64 data only" },
+  },
+  blocks: { input_audio: sambanovaAudio },
+  dialect: { blocks: ["audio_content"] },
+  developerRole: "system",
+};
+
+/** Every model has a closed schema of its own: what is no common ground is refused with 400. */
+const nvidia: OpenAICompatibleRow = {
+  id: "nvidia",
+  label: "NVIDIA NIM",
+  docs: "https://docs.api.nvidia.com/nim/reference/llm-apis",
+  baseUrl: "https://integrate.api.nvidia.com/v1",
+  keyVariables: ["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY", "NIM_API_KEY"],
+  verified: { source: "https://docs.api.nvidia.com/nim/reference/stepfun-ai-step-5-preview-infer", date: "2026-11-20" },
+  lacks: [...OPENAI_ONLY, "n", "logit_bias", "logprobs", "top_logprobs", "user", "prediction", "service_tier", "prompt_cache_key", "input_audio", "video_url"],
+  cells: { tools: { support: "native", note: "by model" }, response_format: { support: "native", note: "by model" } },
+  renames: { max_completion_tokens: "max_tokens" },
+  models: [
+    { models: /mistral|mixtral/i, lacks: ["stream_options"], textAsString: true },
+    { models: /nemotron-4-340b/, lacks: ["stop", "seed", "presence_penalty", "frequency_penalty", "tools", "tool_choice"] },
+    { models: /^google\/(gemma-2|recurrentgemma)/, lacks: ["presence_penalty", "frequency_penalty", "tools", "tool_choice", "response_format", "parallel_tool_calls"] },
+  ],
+  dialect: { blocks: ["audio_url"] },
+  developerRole: "system",
+  reasoningBack: { text: "reasoning_content", details: "dropped" },
+};
+
+/** For Gemini and Gemma models `completion_tokens` leaves reasoning out. */
+const deepinfra: OpenAICompatibleRow = {
+  id: "deepinfra",
+  label: "DeepInfra",
+  docs: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1",
+  baseUrl: "https://api.deepinfra.com/v1/openai",
+  keyVariables: ["DEEPINFRA_TOKEN", "DEEPINFRA_API_KEY"],
+  verified: { source: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1", date: "2026-11-20" },
+  lacks: [...OPENAI_ONLY, "logit_bias", "parallel_tool_calls", "prediction"],
+  cells: { tool_choice: { support: "native", note: "a word, no named function", values: ["none", "auto", "required"] }, service_tier: { support: "native", note: "priority, on tagged models" } },
+  renames: { max_completion_tokens: "max_tokens" },
+  privileged: ["webhook"],
+  developerRole: "system",
+};
+
+export const hosts: readonly OpenAICompatibleRow[] = [groq, together, fireworks, cerebras, sambanova, nvidia, deepinfra];

@@ -1,0 +1,144 @@
+// Companies that serve their own models in OpenAI's form.
+import { NATIVE } from "../../../core/capability.ts";
+import { GatewayError } from "../../../core/errors.ts";
+import { isObject } from "../../../core/json.ts";
+import { ADDRESS, base64Of, documentAsFile, jsonObjectAsSchema, sourceOf, stopAsList, textPart } from "../quirks.ts";
+import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
+
+const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
+
+const openai: OpenAICompatibleRow = {
+  id: "openai",
+  label: "OpenAI",
+  docs: "https://platform.openai.com/docs/api-reference/chat/create",
+  baseUrl: "https://api.openai.com/v1",
+  keyVariables: ["OPENAI_API_KEY"],
+  verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
+  lacks: ["video_url"],
+  cells: {
+    stop: { support: "native", note: "up to 4" },
+    web_search_options: { support: "native", note: "search models only" },
+    modalities: { support: "native", note: "audio models only" },
+    audio: { support: "native", note: "audio models only" },
+    input_audio: { support: "native", note: "audio models only; wav or mp3" },
+    file: { support: "native", note: "file_id, or filename and file_data as a data URL" },
+  },
+  blocks: { document: documentAsFile },
+  models: [
+    { models: /^(ft:)?(o3|o4-mini)(-\d|:|$)|^(ft:)?gpt-5(-mini|-nano)?(-\d|:|$)/, lacks: ["stop"] },
+    { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: { support: "unsupported", note: "refused, also as 1" } } },
+    {
+      models: /^(ft:)?o[134](-|:|$)|^(ft:)?gpt-5(-mini|-nano|-codex|-pro)?(-\d|:|$)/,
+      lacks: SAMPLING,
+      cells: { temperature: { support: "native", note: "1 only: the model reasons", range: [1, 1] } },
+      renames: { max_tokens: "max_completion_tokens" },
+    },
+    { models: /^(ft:)?gpt-5\.\d/, renames: { max_tokens: "max_completion_tokens" }, cells: { temperature: { support: "native", note: "other than 1 only with reasoning_effort none" } } },
+  ],
+  dialect: { tools: ["custom"], toolChoices: ["custom", "allowed_tools"], blocks: ["refusal"] },
+  reasoningBack: { text: "dropped", details: "dropped" },
+  errors: [{ class: "content_policy", codes: ["invalid_prompt"] }],
+};
+
+/** `user` is ignored; `user_id` takes these characters alone: https://api-docs.deepseek.com/api/create-chat-completion */
+const deepseekUserId: ParameterRewrite = {
+  support: "mapped",
+  note: "user_id, where it has letters, digits, - and _ only",
+  write: (user) => (typeof user === "string" && /^[A-Za-z0-9_-]{1,512}$/.test(user) ? { user_id: user } : {}),
+};
+
+const deepseek: OpenAICompatibleRow = {
+  id: "deepseek",
+  label: "DeepSeek",
+  docs: "https://api-docs.deepseek.com/api/create-chat-completion",
+  baseUrl: "https://api.deepseek.com",
+  keyVariables: ["DEEPSEEK_API_KEY"],
+  verified: { source: "https://api-docs.deepseek.com/api/create-chat-completion", date: "2026-11-20" },
+  lacks: ["logit_bias", "verbosity", "modalities", "audio", "prediction", "service_tier", "store", "prompt_cache_key", "web_search_options", "safety_identifier", "image_url", "input_audio", "video_url", "file", "document"],
+  cells: {
+    response_format: { support: "native", note: "no json_schema", values: ["text", "json_object"] },
+    tool_choice: { support: "native", note: "required and a named function only with thinking disabled" },
+    temperature: { support: "native", note: "without effect while thinking" },
+  },
+  renames: { max_completion_tokens: "max_tokens" },
+  rewrites: { user: deepseekUserId },
+  models: [{ models: /^deepseek-flash/, cells: { image_url: NATIVE } }],
+  developerRole: "system",
+  reasoningBack: { text: "reasoning_content", details: "kept" },
+  finishReasons: { insufficient_system_resource: { failure: "overloaded" } },
+  errors: [{ class: "not_found", statuses: [400], text: /supported API model names/i }],
+};
+
+/** A file is an id or an address: https://docs.x.ai/developers/rest-api-reference/inference/chat */
+const xaiFile: BlockRewrite = {
+  note: "an address in file_id goes as url",
+  write: (part) => {
+    const { file } = part;
+    if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
+    const { file_id: url, ...rest } = file;
+    return { ...part, file: { ...rest, url } };
+  },
+};
+
+/** Reasoning is not in `completion_tokens` here; `total_tokens` holds all three. */
+const xai: OpenAICompatibleRow = {
+  id: "xai",
+  label: "xAI",
+  docs: "https://docs.x.ai/developers/rest-api-reference/inference/chat",
+  baseUrl: "https://api.x.ai/v1",
+  keyVariables: ["XAI_API_KEY"],
+  verified: { source: "https://docs.x.ai/developers/rest-api-reference/inference/chat", date: "2026-11-20" },
+  lacks: ["logit_bias", "verbosity", "modalities", "audio", "prediction", "store", "prompt_cache_key", "web_search_options", "safety_identifier", "input_audio", "video_url", "document"],
+  cells: { service_tier: { support: "native", note: "default, priority" } },
+  rewrites: { stop: stopAsList },
+  blocks: { file: xaiFile },
+  models: [
+    { models: /^grok-4(-\d|-fast|\.20|-latest|$)/, lacks: ["reasoning_effort"] },
+    { models: /^grok-(3-mini|code|4|latest)(?!.*non-reasoning)/, lacks: ["stop", "presence_penalty", "frequency_penalty"] },
+  ],
+  dialect: { blocks: ["text_file"] },
+  reserved: ["deferred"],
+  reasoningBack: { text: "reasoning_content", details: "kept" },
+};
+
+/** PDF by address or as bare base64: https://docs.perplexity.ai/docs/sonar/openai-compatibility */
+const perplexityFile: BlockRewrite = {
+  note: "a file_url block",
+  write: (part, path) => {
+    const file = isObject(part["file"]) ? part["file"] : {};
+    const { file_data: data, file_id: id, filename } = file;
+    const name = typeof filename === "string" && { file_name: filename };
+    if (typeof data === "string") return { type: "file_url", file_url: { url: data.replace(/^data:[^,]*,/, "") }, ...name };
+    if (typeof id === "string" && ADDRESS.test(id)) return { type: "file_url", file_url: { url: id }, ...name };
+    throw new GatewayError("unsupported_value", `perplexity keeps no files: ${path}.file.file_id must be an address, or the file stand in file_data.`, { param: `${path}.file` });
+  },
+};
+const perplexityDocument: BlockRewrite = {
+  note: "a file_url block; plain text a text block",
+  write: (part, path) => {
+    const source = sourceOf(part);
+    if (source["type"] === "text") return textPart(source, path);
+    if (source["type"] === "url" && typeof source["url"] === "string") return { type: "file_url", file_url: { url: source["url"] } };
+    return { type: "file_url", file_url: { url: base64Of(source, path).data } };
+  },
+};
+
+const perplexity: OpenAICompatibleRow = {
+  id: "perplexity",
+  label: "Perplexity",
+  docs: "https://docs.perplexity.ai/docs/sonar/openai-compatibility",
+  baseUrl: "https://api.perplexity.ai",
+  keyVariables: ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY", "PPLX_API_KEY"],
+  verified: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility", date: "2026-11-20" },
+  lacks: [
+    "n", "logit_bias", "logprobs", "top_logprobs", "seed", "user", "tools", "tool_choice", "parallel_tool_calls", "verbosity", "modalities", "audio", "prediction",
+    "service_tier", "store", "prompt_cache_key", "safety_identifier", "input_audio",
+  ],
+  renames: { max_completion_tokens: "max_tokens" },
+  rewrites: { response_format: jsonObjectAsSchema },
+  blocks: { file: perplexityFile, document: perplexityDocument },
+  dialect: { blocks: ["file_url", "pdf_url"], messageRules: ["image_url_text"] },
+  developerRole: "system",
+};
+
+export const modelMakers: readonly OpenAICompatibleRow[] = [openai, deepseek, xai, perplexity];

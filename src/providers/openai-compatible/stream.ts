@@ -1,0 +1,97 @@
+// Stream events -> chunks: the parsed object itself, patched only where something is odd. Nearly every event is one piece of text, which costs no
+// more here than its JSON.parse. No state is kept: what has to be right over a whole stream is the stream grammar's.
+import type { ChatChunk, ChunkChoice } from "../../core/chat.ts";
+import { isObject, type Json } from "../../core/json.ts";
+import { JsonError, parseJson } from "../../wire/json.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import { MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
+import { type Loose, patchFinishReason, patchLogprobs, patchMessage } from "./choice.ts";
+import { describeText } from "./decode.ts";
+import type { ErrorClassifier } from "./errors.ts";
+import type { FinishWords } from "./finish-reasons.ts";
+import type { OpenAICompatibleRow } from "./row.ts";
+import { patchUsage } from "./usage.ts";
+
+const NOTHING: readonly ChatChunk[] = [];
+
+/** `push` throws StreamError for the provider's error, MalformedAnswer for an event that is no JSON object. */
+export function openStream(row: OpenAICompatibleRow, words: FinishWords, errors: ErrorClassifier): StreamDecoder {
+  const usageHolder = row.usageAt?.[0];
+  const { reasoningField } = row;
+
+  function push(event: SseEvent): readonly ChatChunk[] {
+    const { data } = event;
+    if (data.charCodeAt(0) === BRACKET && data.trim() === "[DONE]") return NOTHING;
+    const value = event.event === "error" ? parseLeniently(data) : parseEvent(data);
+    if (event.event === "error") throw new StreamError(errors.classifyParsed(200, value, data));
+    if (typeof value !== "object" || value === null) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
+    const chunk = value as Loose;
+    return isPlainText(chunk) ? [chunk as unknown as ChatChunk] : patchChunk(chunk, data);
+  }
+
+  /** One choice with a piece of text and nothing else that could be odd. */
+  function isPlainText(chunk: Loose): boolean {
+    const choices = chunk["choices"] as readonly ChunkChoice[] | undefined;
+    if (!Array.isArray(choices) || choices.length !== 1) return false;
+    if ((chunk["usage"] ?? null) !== null || chunk["error"] !== undefined || (usageHolder !== undefined && chunk[usageHolder] !== undefined)) return false;
+    const choice = choices[0] as Loose | null;
+    if (typeof choice !== "object" || choice === null || (choice["finish_reason"] ?? null) !== null || (choice["logprobs"] ?? null) !== null) return false;
+    if (choice["text"] !== undefined || choice["usage"] !== undefined || choice["error"] !== undefined) return false;
+    const delta = choice["delta"] as Loose | null | undefined;
+    return (
+      typeof delta === "object" &&
+      delta !== null &&
+      typeof delta["content"] === "string" &&
+      delta["reasoning"] === undefined &&
+      (delta["tool_calls"] ?? null) === null &&
+      (delta["function_call"] ?? null) === null &&
+      (reasoningField === undefined || delta[reasoningField] === undefined)
+    );
+  }
+
+  function patchChunk(chunk: Loose, data: string): readonly ChatChunk[] {
+    if (errors.saysError(chunk)) throw new StreamError(errors.classifyParsed(200, chunk, data));
+    if (!isObject(chunk)) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
+    patchUsage(chunk, row);
+    const { choices } = chunk;
+    if (Array.isArray(choices)) {
+      for (const choice of choices as readonly Json[]) if (isObject(choice)) patchChoice(choice, data);
+    } else if (choices === null || isObject(chunk["usage"])) chunk["choices"] = [];
+    else return NOTHING; // a ping, or an event that this protocol does not know
+    return [chunk as unknown as ChatChunk];
+  }
+
+  function patchChoice(choice: Loose, data: string): void {
+    if (isObject(choice["error"])) throw new StreamError(errors.classifyParsed(200, { error: choice["error"] }, data));
+    const failure = patchFinishReason(choice, words);
+    if (failure !== null) throw new StreamError(errors.failureOf(failure));
+    // a `message` beside a delta is the whole answer so far; alone it is a server that does not stream
+    if (!isObject(choice["delta"])) choice["delta"] = isObject(choice["message"]) ? choice["message"] : typeof choice["text"] === "string" ? { content: choice["text"] } : {};
+    delete choice["message"];
+    delete choice["text"];
+    patchMessage(choice["delta"], reasoningField);
+    if ((choice["logprobs"] ?? null) !== null) patchLogprobs(choice);
+  }
+
+  return { push, end: () => NOTHING };
+}
+
+const BRACKET = "[".charCodeAt(0);
+
+function parseEvent(data: string): Json {
+  try {
+    return parseJson(data);
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) throw thrown;
+    throw new MalformedAnswer(`An event of the provider's stream is ${describeText(data)}, not JSON.`);
+  }
+}
+
+/** The words of an error that is not in JSON are the text itself. */
+function parseLeniently(data: string): Json {
+  try {
+    return parseJson(data);
+  } catch {
+    return data;
+  }
+}

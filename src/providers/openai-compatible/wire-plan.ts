@@ -1,0 +1,63 @@
+// What becomes of each top-level member of a request for one row and one kind of model, worked out once: the encoder then only looks it up.
+import type { BlockType } from "../../core/chat.ts";
+import { COMMON_PARAMETERS, type CommonParameter, GATEWAY, NEVER_UNSUPPORTED } from "../../core/params.ts";
+import { type CapabilityTable, capabilityOf } from "../../core/capability.ts";
+import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite, RowDifferences } from "./row.ts";
+
+/** `parameter`: a common parameter under `wireName`. `absent`: acted on by the gateway, or the row has no place for it. */
+export type MemberPlan =
+  | { readonly kind: "model" | "messages" | "absent" | "stream_options" }
+  | { readonly kind: "parameter" | "token_bound"; readonly wireName: string };
+
+export interface WirePlan {
+  /** Every field of the common set and of the gateway; what is not in it passes through. */
+  readonly members: ReadonlyMap<string, MemberPlan>;
+  readonly rewrites: readonly (readonly [CommonParameter, ParameterRewrite])[];
+  readonly blocks: ReadonlyMap<BlockType, BlockRewrite>;
+  readonly textAsString: boolean;
+}
+
+const TOKEN_BOUNDS: ReadonlySet<string> = new Set<CommonParameter>(["max_tokens", "max_completion_tokens"]);
+
+/** Gives the plan for a model. There are as many plans as combinations of model exceptions that occur, not as models. */
+export function wirePlans(row: OpenAICompatibleRow, capabilities: CapabilityTable): (model: string) => WirePlan {
+  const exceptions = row.models ?? [];
+  if (exceptions.length === 0) {
+    const plan = makePlan([row], capabilities, "");
+    return () => plan;
+  }
+  const plans = new Map<number, WirePlan>();
+  return (model) => {
+    let combination = 0;
+    for (let index = 0; index < exceptions.length; index++) if (exceptions[index]!.models.test(model)) combination |= 1 << index;
+    let plan = plans.get(combination);
+    if (plan === undefined) {
+      plan = makePlan([...exceptions.filter((_, index) => (combination & (1 << index)) !== 0), row], capabilities, model);
+      plans.set(combination, plan);
+    }
+    return plan;
+  };
+}
+
+/** `differences`: the exceptions that match, in order, and the row. The first that names a feature decides. */
+function makePlan(differences: readonly RowDifferences[], capabilities: CapabilityTable, model: string): WirePlan {
+  const members = new Map<string, MemberPlan>(Object.keys(GATEWAY).map((name) => [name, { kind: "absent" }]));
+  for (const name of COMMON_PARAMETERS) {
+    const wireName = differences.find((some) => some.renames?.[name] !== undefined)?.renames?.[name] ?? name;
+    // what else is unsupported has been refused or dropped when the request was fitted
+    const absent = NEVER_UNSUPPORTED.has(name) && capabilityOf(capabilities, name, model).support === "unsupported";
+    members.set(name, absent ? { kind: "absent" } : name === "stream_options" ? { kind: name } : { kind: TOKEN_BOUNDS.has(name) ? "token_bound" : "parameter", wireName });
+  }
+  members.set("model", { kind: "model" });
+  members.set("messages", { kind: "messages" });
+  return {
+    members,
+    rewrites: [...merged(differences, "rewrites")] as WirePlan["rewrites"],
+    blocks: merged(differences, "blocks") as WirePlan["blocks"],
+    textAsString: differences.some((some) => some.textAsString === true),
+  };
+}
+
+function merged(differences: readonly RowDifferences[], field: "rewrites" | "blocks"): ReadonlyMap<string, ParameterRewrite | BlockRewrite> {
+  return new Map(differences.toReversed().flatMap((some) => Object.entries(some[field] ?? {})));
+}

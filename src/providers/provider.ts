@@ -1,0 +1,119 @@
+// What a provider is to the gateway: pure translation. No clock, no environment, no socket. test/contract/provider.suite.ts is run against every one.
+import type { CapabilityTable } from "../core/capability.ts";
+import type { ChatAnswer, ChatChunk, ChatRequest } from "../core/chat.ts";
+import type { Credential, Target } from "../core/target.ts";
+import type { SseEvent } from "../wire/sse.ts";
+import type { UpstreamRequest } from "../wire/upstream.ts";
+
+/** Why a provider refused or failed, in the classes that decide status and retry (decisions 7.8). */
+export type FailureClass =
+  | "authentication"
+  | "permission"
+  | "not_found"
+  | "rate_limit"
+  | "quota"
+  | "context_length"
+  | "content_policy"
+  | "invalid_request"
+  | "overloaded"
+  | "server"
+  | "timeout";
+
+export interface UpstreamFailure {
+  readonly class: FailureClass;
+  /** The provider's own words, or ours when it had none. */
+  readonly message: string;
+  /** The field that the provider named. */
+  readonly param: string | null;
+  /** The provider's own code or type, for the record. */
+  readonly nativeCode: string | null;
+}
+
+export interface ErrorAnswer {
+  /** The HTTP status; for an error inside a 200 the status that the error itself names, else 200. */
+  readonly status: number;
+  /** The body, or the data of the event that carried the error. */
+  readonly body: string;
+}
+
+/** What only this vendor understands beyond the common forms (decisions 5.7). */
+export interface Dialect {
+  readonly blocks: readonly string[];
+  readonly tools: readonly string[];
+  readonly toolChoices: readonly string[];
+  readonly messageRules: readonly string[];
+}
+export const PLAIN_DIALECT: Dialect = { blocks: [], tools: [], toolChoices: [], messageRules: [] };
+
+/** What the decoder needs to know of the request that it answers. */
+export interface DecodeContext {
+  readonly model: string;
+  /** Opaque to all but the provider that encoded the request: renamed tools, the forced tool of an emulated JSON mode. */
+  readonly memo: unknown;
+}
+
+export interface EncodedRequest {
+  /** Unsigned: no credential in it yet. */
+  readonly request: UpstreamRequest;
+  readonly memo: unknown;
+  /** Wire names under which a common parameter left when it was not its own, for explain and the record: `max_tokens -> max_output_tokens`. */
+  readonly mapped?: readonly string[];
+}
+
+/** A synchronous push decoder, one for each stream. */
+export interface StreamDecoder {
+  /** Throws StreamError when the event carries the provider's error. */
+  push(event: SseEvent): readonly ChatChunk[];
+  /**
+   * At the end of the bytes. Gives what is still held back. Whether the answer is complete is not the decoder's to say: a choice that has
+   * no finish reason by now was cut (decisions 8.3).
+   */
+  end(): readonly ChatChunk[];
+}
+
+/** An error that came inside a stream or inside a 200. */
+export class StreamError extends Error {
+  readonly failure: UpstreamFailure;
+  constructor(failure: UpstreamFailure) {
+    super(failure.message);
+    this.name = "StreamError";
+    this.failure = failure;
+  }
+}
+
+/** An answer that is not what the protocol says: the provider's or a proxy's fault, 502. */
+export class MalformedAnswer extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "MalformedAnswer";
+  }
+}
+
+export interface Provider {
+  /** Id of the family or row: what stands before the colon of a model. */
+  readonly id: string;
+  readonly label: string;
+  /** The vendor's page for this API. */
+  readonly docs: string;
+  /** What the vendor's own client library takes as its base URL; null where every user has their own. */
+  readonly baseUrl: string | null;
+  /** Environment variables that hold the key, the first one named in errors. Empty: needs no key. */
+  readonly keyVariables: readonly string[];
+  readonly capabilities: CapabilityTable;
+  readonly dialect: Dialect;
+  /** True when the wire form is OpenAI's own: finish reasons are then the provider's to say (decisions 8.6). */
+  readonly sameShape: boolean;
+  /** Wire names that a pass-through may not set: model, conversation, system, output bound, number of answers, tools, streaming (decisions 6.5). */
+  readonly reserved: ReadonlySet<string>;
+  /** Pass-through names that widen the choice of model or provider, or reach an address, and need `byo_endpoint`. */
+  readonly privileged: ReadonlySet<string>;
+
+  /** `request` has been fitted to the target: what it cannot take is gone. Throws GatewayError `unsupported_value`, `invalid_request` with the path. */
+  encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
+  /** Adds the credential. Null: the provider is called without one. */
+  sign(request: UpstreamRequest, credential: Credential | null, nowMs: number): UpstreamRequest;
+  /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+  decodeResponse(body: string, context: DecodeContext): ChatAnswer;
+  openStream(context: DecodeContext): StreamDecoder;
+  classifyError(answer: ErrorAnswer): UpstreamFailure;
+}

@@ -1,0 +1,27 @@
+// The sandbox as a provider: OpenAI's wire form, spoken with the server in this process (upstream.ts). Needs no key and no network.
+import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
+import type { Provider } from "../provider.ts";
+import { SANDBOX_SCHEME } from "./upstream.ts";
+
+export const sandbox: Provider = openAICompatibleProvider({
+  id: "sandbox",
+  label: "Sandbox",
+  docs: "https://platform.openai.com/docs/api-reference/chat",
+  baseUrl: `${SANDBOX_SCHEME}//here`,
+  keyVariables: [],
+  lacks: ["logprobs", "top_logprobs", "logit_bias", "modalities", "audio", "prediction", "web_search_options"],
+});
+
+/** What `GET /models` lists of it; the numbers in names may be others. */
+export const SANDBOX_MODELS: readonly { readonly id: string; readonly name: string }[] = [
+  { id: "echo", name: "Echo: says the last user message" },
+  { id: "words-500", name: "Words: that many words" },
+  { id: "tools", name: "Tools: calls the first offered function" },
+  { id: "json", name: "JSON: an object, or one that fits the schema" },
+  { id: "fail-429", name: "Fails with that status" },
+  { id: "fail-500", name: "Fails with that status" },
+  { id: "slow-2000", name: "Slow: waits that many milliseconds, then echoes" },
+  { id: "stall", name: "Stall: begins and then says nothing more" },
+  { id: "cut", name: "Cut: drops the connection in the middle" },
+  { id: "garbage", name: "Garbage: answers something that is no answer" },
+];

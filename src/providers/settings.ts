@@ -1,0 +1,142 @@
+// The `providers:` section of the configuration: which providers are there, under which ids, at which addresses, with which keys and models.
+// The known families come in as data, so that a new provider changes nothing here.
+import { z } from "zod";
+import type { ModelListing } from "../core/snapshot.ts";
+import { didYouMean } from "../config/suggestion.ts";
+import type { Provider } from "./provider.ts";
+
+/** What the configuration has to know of a provider's implementation or row. */
+export type ProviderFamily = Pick<Provider, "id" | "label" | "baseUrl" | "keyVariables">;
+
+/** Families that run inside the gateway: they need neither key nor address, and are always enabled. */
+export const IN_PROCESS_FAMILIES: ReadonlySet<string> = new Set(["sandbox"]);
+
+export interface ProviderEntry {
+  readonly family: string;
+  readonly enabled: boolean;
+  /** Without a slash at the end; null: the family's own. */
+  readonly baseUrl: string | null;
+  readonly apiKey: string | null;
+  readonly models: readonly ModelListing[];
+}
+
+export interface ProvidersConfiguration {
+  readonly allowPrivateAddresses: boolean;
+  /** By id, in the order of the file. */
+  readonly entries: ReadonlyMap<string, ProviderEntry>;
+}
+
+export const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+const MODEL_ID = /^(?!.*\.\.)[\x21-\x22\x24-\x3e\x40-\x7e]{1,256}$/;
+const USD = /^(0(\.\d{1,18})?|1(\.0{1,18})?)$/;
+/** What can stand in a header: a key with a line break in it would fail at every call. */
+export const API_KEY = /^[\x21-\x7e]{0,16384}$/;
+
+function isBaseUrl(text: string): boolean {
+  if (!/^https?:\/\/[^\s\\?#]+$/i.test(text) || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  return url.username === "" && url.password === "" && !text.includes("@");
+}
+
+const price = (description: string) =>
+  z.string().regex(USD, 'expected US dollars for one token as a decimal number in quotes, "0" to "1", such as "0.00000025"').meta({ title: "USD per token", description });
+const tokens = (description: string) => z.int().min(1).max(1_000_000_000).optional().meta({ title: "Tokens", description });
+const modelId = z.string().regex(MODEL_ID, "expected a model's name: printable characters without spaces, `..`, `?` and `#`");
+
+const modelSchema = z.union([
+  modelId.meta({ title: "Model", description: "The provider's own name of the model." }),
+  z
+    .strictObject({
+      id: modelId.meta({ title: "Id", description: "The provider's own name of the model." }),
+      name: z.string().min(1).max(256).optional().meta({ title: "Name", description: "Name for people." }),
+      context_length: tokens("Tokens that prompt and answer may have together."),
+      max_completion_tokens: tokens("Tokens that an answer may have."),
+      pricing: z
+        .strictObject({ prompt: price("Price of a prompt token."), completion: price("Price of a generated token.") })
+        .optional()
+        .meta({ title: "Pricing", description: "Price in US dollars for one token, as decimal numbers in quotes." }),
+    })
+    .meta({ title: "Model", description: "A model with what `GET /api/v1/models` says about it." }),
+]);
+
+function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
+  if (typeof model === "string") return { id: model, name: null, contextLength: null, maxCompletionTokens: null, pricing: null };
+  return { id: model.id, name: model.name ?? null, contextLength: model.context_length ?? null, maxCompletionTokens: model.max_completion_tokens ?? null, pricing: model.pricing ?? null };
+}
+
+const entrySchema = z
+  .strictObject({
+    type: z.string().optional().meta({ title: "Type", description: "The known provider that stands behind an id of one's own, such as `custom` for any server that speaks OpenAI's API. A known provider's own id needs none." }),
+    enabled: z.boolean().default(true).meta({ title: "Enabled", description: "False switches the provider off, also when its key is in the environment." }),
+    base_url: z
+      .string()
+      .refine(isBaseUrl, "expected an http or https address without user name, query and fragment")
+      .transform((text) => new URL(text).href.replace(/\/+$/, ""))
+      .optional()
+      .meta({ title: "Base URL", description: "What the vendor's own client library calls its base URL. Not set: the provider's public address. It may lie in a private network." }),
+    api_key: z.string().regex(API_KEY, "expected printable characters without spaces and line breaks").optional().meta({
+      title: "API key",
+      description:
+        'Credential, best as `"${NAME}"`. Not set or empty: the provider\'s own environment variable, which goes to the provider\'s own address only; another address, and an id of one\'s own, get the key that stands here, or none.',
+    }),
+    models: z.array(modelSchema).max(10_000).default([]).meta({
+      title: "Models",
+      description: "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Calls to others go through as well.",
+    }),
+  })
+  .prefault({})
+  .meta({ title: "Provider", description: "A provider. An empty mapping is enough for one that needs no key." });
+
+/** The section's schema for the known `families`. */
+export function providersSection(families: readonly ProviderFamily[]) {
+  const known = new Map(families.map((family) => [family.id, family]));
+  return z
+    .object({
+      allow_private_addresses: z.boolean().default(false).meta({
+        title: "Private addresses",
+        description: "Whether an address that comes with a request may lie in a private network. Addresses in this file always may.",
+        variable: "DRAGOMAN_ALLOW_PRIVATE_ADDRESSES",
+      }),
+    })
+    .catchall(entrySchema)
+    .superRefine((section, context) => {
+      for (const [id, entry] of entriesOf(section)) {
+        const problem = entryProblem(id, entry, known);
+        if (problem !== null) context.addIssue({ code: "custom", path: [id, ...problem.path], message: problem.message });
+      }
+    })
+    .transform((section): ProvidersConfiguration => ({ allowPrivateAddresses: section.allow_private_addresses, entries: new Map(entriesOf(section).map(([id, entry]) => [id, toProviderEntry(id, entry)])) }))
+    .prefault({})
+    .meta({
+      title: "Providers",
+      description: "Providers by id. A known provider is enabled by its key in the environment, or by standing here; an id of one's own with a `type` is a further account or address.",
+    });
+}
+
+type FileEntry = z.output<typeof entrySchema>;
+
+function entriesOf(section: Readonly<Record<string, unknown>>): readonly (readonly [string, FileEntry])[] {
+  return Object.entries(section).filter(([id]) => id !== "allow_private_addresses") as [string, FileEntry][];
+}
+
+function toProviderEntry(id: string, entry: FileEntry): ProviderEntry {
+  return { family: entry.type ?? id, enabled: entry.enabled, baseUrl: entry.base_url ?? null, apiKey: entry.api_key || null, models: entry.models.map(toModelListing) };
+}
+
+function entryProblem(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): { readonly path: readonly (string | number)[]; readonly message: string } | null {
+  if (!PROVIDER_ID.test(id)) return { path: [], message: "expected an id of 1 to 64 small letters, digits, dashes and underscores" };
+  if (known.has(id) && entry.type !== undefined && entry.type !== id) return { path: ["type"], message: `${JSON.stringify(id)} is a known provider itself; leave \`type\` out, or take another id` };
+  const family = known.get(entry.type ?? id);
+  if (family === undefined) {
+    if (entry.type !== undefined) return { path: ["type"], message: `no known provider has this name${didYouMean(entry.type, known.keys())}` };
+    return { path: [], message: `no known provider has this id${didYouMean(id, known.keys()) || ";"} an id of your own needs \`type\`` };
+  }
+  if (family.baseUrl === null && entry.base_url === undefined && !IN_PROCESS_FAMILIES.has(family.id)) return { path: ["base_url"], message: `is missing: ${family.label} has no address of its own` };
+  const seen = new Set<string>();
+  for (const [index, model] of entry.models.entries()) {
+    const name = typeof model === "string" ? model : model.id;
+    if (seen.has(name)) return { path: ["models", index], message: "this model is in the list twice" };
+    seen.add(name);
+  }
+  return null;
+}

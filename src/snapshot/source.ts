@@ -1,0 +1,177 @@
+// Where calls find their snapshot. It follows the configuration file and the store, and puts a new snapshot in the old one's place when
+// either has changed; what cannot be used is reported and changes nothing.
+import type { Environment } from "../config/environment.ts";
+import { FileFollower } from "../config/file-follower.ts";
+import { readConfigText } from "../config/file.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import type { ProviderFamily } from "../providers/settings.ts";
+import type { Identities, Store } from "../store/store.ts";
+import { compileSnapshot, configurationNotices } from "./compile.ts";
+import { parseConfiguration, type Configuration } from "./configuration.ts";
+
+/** `notice`: the snapshot is in use, and something in it is probably not as it was meant. */
+export interface SnapshotProblem {
+  readonly source: "file" | "store" | "notice";
+  /** One or more lines, without secrets. */
+  readonly message: string;
+  readonly cause: unknown;
+}
+
+export interface SnapshotSourceOptions {
+  /** Null: the defaults. */
+  readonly file: string | null;
+  readonly store: Pick<Store, "revision" | "readIdentities">;
+  readonly families: readonly ProviderFamily[];
+  readonly environment: Environment;
+  /** Neither this nor `onSwap` may throw. */
+  readonly onProblem: (problem: SnapshotProblem) => void;
+  /** After a swap; not for the first snapshot. */
+  readonly onSwap?: (snapshot: Snapshot) => void;
+  /** How often the store and the file are looked at. */
+  readonly pollMs?: number;
+}
+
+export interface SnapshotSource {
+  /** The newest snapshot. A call takes one and keeps it to its end. */
+  current(): Snapshot;
+  /** The configuration that `current()` was made of. */
+  configuration(): Configuration;
+  /** Reads file and store again, changed or not. What is wrong with them goes to `onProblem`; it never rejects. */
+  reload(): Promise<void>;
+  /** Ends timers and watchers; nothing is swapped any more. The store stays open. */
+  close(): void;
+}
+
+const POLL_MS = 250;
+/** A store that has not answered for so long is reported. */
+const STORE_SILENCE_MS = 5000;
+
+/** Throws ConfigurationError or StoreError: without a first snapshot there is nothing to serve with. */
+export async function openSnapshotSource(options: SnapshotSourceOptions): Promise<SnapshotSource> {
+  const text = options.file === null ? "" : readConfigText(options.file);
+  const configuration = parseConfiguration({ ...options, file: options.file ?? "defaults", text });
+  const revision = await options.store.revision();
+  const identities = await options.store.readIdentities();
+  return new FollowingSource(options, { text, configuration, revision, identities });
+}
+
+interface Origin {
+  readonly text: string;
+  readonly configuration: Configuration;
+  readonly revision: string;
+  readonly identities: Identities;
+}
+
+class FollowingSource implements SnapshotSource {
+  readonly #options: SnapshotSourceOptions;
+  readonly #follower: FileFollower | null;
+  readonly #storeTimer: ReturnType<typeof setInterval>;
+  #configuration: Configuration;
+  #identities: Identities;
+  #revision: string;
+  #snapshot: Snapshot;
+  #notices: ReadonlySet<string> = new Set();
+  #storeFailed = false;
+  #storeLook: Promise<void> = Promise.resolve();
+  #storeAskedAtMs: number | null = null;
+  #closed = false;
+
+  constructor(options: SnapshotSourceOptions, { text, configuration, revision, identities }: Origin) {
+    this.#options = options;
+    this.#configuration = configuration;
+    this.#identities = identities;
+    this.#revision = revision;
+    this.#snapshot = compileSnapshot({ ...options, configuration, identities, version: 1 });
+    this.#tellNotices();
+    const pollMs = options.pollMs ?? POLL_MS;
+    const { file } = options;
+    this.#follower = file === null ? null : new FileFollower({ file, text, pollMs, onText: (changed) => this.#takeText(file, changed), onFault: (fault) => this.#report("file", fault) });
+    this.#storeTimer = setInterval(() => this.#pollStore(), pollMs);
+    this.#storeTimer.unref();
+  }
+
+  current(): Snapshot {
+    return this.#snapshot;
+  }
+
+  configuration(): Configuration {
+    return this.#configuration;
+  }
+
+  async reload(): Promise<void> {
+    await Promise.all([this.#follower?.check({ again: true }), this.#lookAtStore({ again: true })]);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#storeTimer);
+    this.#follower?.close();
+  }
+
+  #takeText(file: string, text: string): void {
+    try {
+      this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#identities);
+    } catch (thrown) {
+      this.#report("file", thrown);
+    }
+  }
+
+  #pollStore(): void {
+    if (this.#storeAskedAtMs === null) void this.#lookAtStore({ again: false });
+    else if (performance.now() - this.#storeAskedAtMs > STORE_SILENCE_MS) this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
+  }
+
+  /** One look after the other: an answer that comes late must not replace a newer one. */
+  #lookAtStore(how: { readonly again: boolean }): Promise<void> {
+    this.#storeLook = this.#storeLook.then(() => this.#readStore(how));
+    return this.#storeLook;
+  }
+
+  async #readStore({ again }: { readonly again: boolean }): Promise<void> {
+    this.#storeAskedAtMs = performance.now();
+    try {
+      const { store } = this.#options;
+      const revision = await store.revision();
+      if (again || revision !== this.#revision) {
+        const identities = await store.readIdentities();
+        this.#swap(this.#configuration, identities);
+        this.#revision = revision;
+      }
+      this.#storeFailed = false;
+    } catch (thrown) {
+      this.#storeFault(thrown);
+    } finally {
+      this.#storeAskedAtMs = null;
+    }
+  }
+
+  /** A store that stays down is told once. */
+  #storeFault(thrown: unknown): void {
+    if (this.#storeFailed) return;
+    this.#storeFailed = true;
+    this.#report("store", thrown);
+  }
+
+  /** All or nothing: what throws here leaves everything as it was. */
+  #swap(configuration: Configuration, identities: Identities): void {
+    if (this.#closed) return;
+    const snapshot = compileSnapshot({ ...this.#options, configuration, identities, version: this.#snapshot.version + 1 });
+    this.#configuration = configuration;
+    this.#identities = identities;
+    this.#snapshot = snapshot;
+    this.#tellNotices();
+    this.#options.onSwap?.(snapshot);
+  }
+
+  #tellNotices(): void {
+    const notices = new Set(configurationNotices({ ...this.#options, configuration: this.#configuration, identities: this.#identities }));
+    for (const message of notices) if (!this.#notices.has(message)) this.#options.onProblem({ source: "notice", message, cause: null });
+    this.#notices = notices;
+  }
+
+  #report(source: "file" | "store", thrown: unknown): void {
+    if (this.#closed) return;
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#options.onProblem({ source, message: `${why}\nwhat was in use before stays in use`, cause: thrown });
+  }
+}

@@ -1,0 +1,164 @@
+// Kysely over bun:sqlite: one connection, taken in turns. Follows https://kysely.dev/docs/dialects and https://www.sqlite.org/wal.html.
+// SQLite's own busy timeout would stop the whole process while it waits for another one, and for ever when the lock's holder is in the same
+// process; so it is off, and a busy statement is tried again from here.
+import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery, type DatabaseConnection, type Dialect, type DialectAdapter, type Driver, type QueryResult } from "kysely";
+import { StoreError } from "./store.ts";
+
+/** How long one holder may keep the connection while somebody waits for it. */
+const TURN_TIMEOUT_MS = 1_000;
+const LONGEST_PAUSE_MS = 20;
+
+export interface BunSqliteConnection {
+  /** Opened with `safeIntegers`, and with busy_timeout 0. */
+  readonly database: Database;
+  /** How long a lock of another process is waited for. */
+  readonly busyTimeoutMs: number;
+  /** Turns an error of SQLite into the one that is thrown. */
+  explain(error: unknown): unknown;
+}
+
+export function bunSqliteDialect(connection: BunSqliteConnection): Dialect {
+  return {
+    createDriver: () => createDriver(connection),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => ADAPTER,
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}
+
+const ADAPTER: DialectAdapter = {
+  supportsCreateIfNotExists: true,
+  supportsTransactionalDdl: true,
+  supportsReturning: true,
+  supportsOutput: false,
+  // False would put Kysely's own mutex in front of ours, and that one waits for ever.
+  supportsMultipleConnections: true,
+  // A migration runs inside `begin immediate`, which is the lock.
+  acquireMigrationLock: async () => {},
+  releaseMigrationLock: async () => {},
+};
+
+function createDriver(options: BunSqliteConnection): Driver {
+  const turns = new ConnectionTurns();
+  const run = <T>(statement: () => T): Promise<T> => whenFree(statement, options, turns);
+  const connection = createConnection(options, run);
+  return {
+    init: async () => {},
+    acquireConnection: async () => {
+      await turns.take();
+      return connection;
+    },
+    releaseConnection: async () => turns.give(),
+    // `immediate` takes the write lock at once: a transaction that reads first and then writes could otherwise fail at the write.
+    beginTransaction: async (_, settings) => void (await run(() => options.database.run(settings.accessMode === "read only" ? "begin" : "begin immediate"))),
+    commitTransaction: async () => void (await run(() => options.database.run("commit"))),
+    // After some errors (a full disk, say) SQLite has rolled back by itself.
+    rollbackTransaction: async () => void (options.database.inTransaction && options.database.run("rollback")),
+    destroy: async () => options.database.close(),
+  };
+}
+
+function createConnection({ database }: BunSqliteConnection, run: <T>(statement: () => T) => Promise<T>): DatabaseConnection {
+  return {
+    executeQuery: <R>(query: CompiledQuery) => run(() => execute<R>(database, query)),
+    async *streamQuery<R>(query: CompiledQuery, chunkSize: number) {
+      const statement = await run(() => database.prepare<R, SQLQueryBindings[]>(query.sql));
+      try {
+        let rows: R[] = [];
+        for (const row of statement.iterate(...bindings(query))) {
+          rows.push(row);
+          if (rows.length < chunkSize) continue;
+          yield { rows };
+          rows = [];
+        }
+        if (rows.length > 0) yield { rows };
+      } finally {
+        statement.finalize();
+      }
+    },
+  };
+}
+
+function execute<R>(database: Database, query: CompiledQuery): QueryResult<R> {
+  const statement = database.prepare<R, SQLQueryBindings[]>(query.sql);
+  try {
+    if (statement.columnNames.length > 0) return { rows: statement.all(...bindings(query)) };
+    const { changes, lastInsertRowid } = statement.run(...bindings(query));
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+  } finally {
+    statement.finalize();
+  }
+}
+
+const bindings = (query: CompiledQuery): SQLQueryBindings[] => query.parameters as SQLQueryBindings[];
+
+/** Runs a statement, again while another process holds the lock. A statement that was busy has done nothing. */
+export async function whenFree<T>(statement: () => T, { busyTimeoutMs, explain }: Omit<BunSqliteConnection, "database">, turns?: ConnectionTurns): Promise<T> {
+  const startedAtMs = performance.now();
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    try {
+      return statement();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - startedAtMs > busyTimeoutMs) throw explain(error);
+    }
+    if (turns !== undefined) turns.waitsForOthers = true;
+    await Bun.sleep(pauseMs * (0.5 + Math.random()));
+    if (turns !== undefined) turns.waitsForOthers = false;
+  }
+}
+
+/** All of SQLITE_BUSY's extended codes have its number in the low byte. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errno" in error && typeof error.errno === "number" && (error.errno & 0xff) === 5;
+}
+
+interface Waiter {
+  readonly start: () => void;
+}
+
+/** Who has the connection. A class, because it lives as long as the connection does. */
+class ConnectionTurns {
+  /** The holder waits for another process: that is no reason to give up on the holder. */
+  waitsForOthers = false;
+  #taken = false;
+  #turn = 0;
+  readonly #waiting: Waiter[] = [];
+
+  take(): Promise<void> {
+    if (!this.#taken) {
+      this.#taken = true;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      let seenTurn = this.#turn;
+      const timer = setInterval(() => {
+        const moved = seenTurn !== this.#turn || this.waitsForOthers;
+        seenTurn = this.#turn;
+        if (moved) return;
+        clearInterval(timer);
+        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+        reject(
+          new StoreError(
+            "busy",
+            `The database connection was not given back for ${TURN_TIMEOUT_MS} ms. A query that uses the outer db inside a transaction waits for itself: every query in there has to use the transaction. A transaction that waits for anything but the database does this too.`,
+          ),
+        );
+      }, TURN_TIMEOUT_MS);
+      const waiter: Waiter = {
+        start: () => {
+          clearInterval(timer);
+          resolve();
+        },
+      };
+      this.#waiting.push(waiter);
+    });
+  }
+
+  give(): void {
+    this.#turn++;
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#taken = false;
+    else next.start();
+  }
+}

@@ -1,0 +1,117 @@
+// The schema's history, embedded so that the single binary carries it. A migration that has shipped is never edited: the next one is added.
+// Written for SQLite and PostgreSQL alike. Composite foreign keys keep every row inside its tenant, whatever the code above gets wrong.
+import { sql, type Kysely } from "kysely";
+import { Migrator, type Migration } from "kysely/migration";
+import type { Schema } from "./schema.ts";
+import { StoreError } from "./store.ts";
+
+type Db = Kysely<unknown>;
+
+async function createTenants(db: Db): Promise<void> {
+  await db.schema
+    .createTable("tenants")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("name", "text", (column) => column.notNull())
+    .addColumn("personal_token_max_ms", "bigint")
+    .addColumn("project_token_max_ms", "bigint")
+    .execute();
+  for (const table of ["projects", "users"]) {
+    await db.schema
+      .createTable(table)
+      .addColumn("id", "text", (column) => column.primaryKey())
+      .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
+      .addColumn("name", "text", (column) => column.notNull())
+      .addUniqueConstraint(`${table}_by_tenant`, ["tenant_id", "id"])
+      .execute();
+  }
+}
+
+async function createMemberships(db: Db): Promise<void> {
+  await db.schema
+    .createTable("memberships")
+    .addColumn("tenant_id", "text", (column) => column.notNull())
+    .addColumn("user_id", "text", (column) => column.notNull())
+    .addColumn("project_id", "text")
+    .addColumn("role", "text", (column) => column.notNull())
+    .addForeignKeyConstraint("memberships_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
+    .addForeignKeyConstraint("memberships_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
+    .execute();
+  // Two indexes, because nulls are never equal to each other in one.
+  await db.schema.createIndex("memberships_in_project").unique().on("memberships").columns(["user_id", "project_id"]).where(sql.ref("project_id"), "is not", null).execute();
+  await db.schema.createIndex("memberships_in_tenant").unique().on("memberships").column("user_id").where(sql.ref("project_id"), "is", null).execute();
+}
+
+async function createAccessTokens(db: Db): Promise<void> {
+  await db.schema
+    .createTable("access_tokens")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("kind", "text", (column) => column.notNull())
+    .addColumn("name", "text", (column) => column.notNull())
+    .addColumn("tenant_id", "text", (column) => column.notNull())
+    .addColumn("project_id", "text")
+    .addColumn("user_id", "text")
+    .addColumn("role", "text")
+    .addColumn("permissions", "text", (column) => column.notNull())
+    .addColumn("created_at_ms", "bigint", (column) => column.notNull())
+    .addColumn("lifetime_ms", "bigint", (column) => column.notNull())
+    .addColumn("expires_at_ms", "bigint", (column) => column.notNull())
+    .addColumn("revoked_at_ms", "bigint")
+    .addForeignKeyConstraint("access_tokens_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
+    .addForeignKeyConstraint("access_tokens_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
+    .addCheckConstraint("access_tokens_kind", sql`(kind = 'project' and project_id is not null and user_id is null) or (kind = 'personal' and user_id is not null and project_id is null)`)
+    .execute();
+  await db.schema.createIndex("access_tokens_by_user").on("access_tokens").column("user_id").execute();
+  await db.schema
+    .createTable("token_secrets")
+    .addColumn("token_id", "text", (column) => column.notNull().references("access_tokens.id").onDelete("cascade"))
+    .addColumn("sha256", "text", (column) => column.notNull())
+    .addColumn("retires_at_ms", "bigint")
+    .addPrimaryKeyConstraint("token_secrets_key", ["token_id", "sha256"])
+    .execute();
+}
+
+/** The row of `revisions` that moves with every change to what the snapshot is compiled from. */
+export const WATCHED = "snapshot";
+
+async function createRevisions(db: Db): Promise<void> {
+  await db.schema
+    .createTable("revisions")
+    .addColumn("name", "text", (column) => column.primaryKey())
+    .addColumn("counter", "bigint", (column) => column.notNull())
+    .execute();
+  await db.$extendTables<Pick<Schema, "revisions">>().insertInto("revisions").values({ name: WATCHED, counter: 0n }).execute();
+}
+
+/** Run in the order of their names. */
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  "0001-identities": {
+    async up(db) {
+      await createRevisions(db);
+      await createTenants(db);
+      await createMemberships(db);
+      await createAccessTokens(db);
+    },
+  },
+};
+
+/** Throws StoreError `unusable`, also where a newer version has been at work. */
+export async function migrate(db: Kysely<Schema>, databaseName: string): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
+  const { error } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  if (error instanceof StoreError) throw error;
+  const known = Object.keys(MIGRATIONS);
+  const unknown = (await migrationsRun(db)).filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    throw new StoreError("unusable", `${databaseName} was migrated by a newer version of Dragoman (${unknown.join(", ")}). Run that version, or restore the backup from before it.`, error);
+  throw new StoreError("unusable", `${databaseName} could not be brought up to date: ${error instanceof Error ? error.message : JSON.stringify(error)}. Nothing of the failed step was kept. Does the database hold tables of another program?`, error);
+}
+
+async function migrationsRun(db: Kysely<Schema>): Promise<readonly string[]> {
+  try {
+    const rows = await db.$extendTables<{ kysely_migration: { name: string } }>().selectFrom("kysely_migration").select("name").execute();
+    return rows.map((row) => row.name);
+  } catch {
+    return []; // the table is not there: the failure was another one
+  }
+}

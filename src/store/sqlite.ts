@@ -1,0 +1,78 @@
+// The store in one SQLite file, the default: a server and the command line share it through the write-ahead log. https://www.sqlite.org/wal.html
+import { Database } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { Kysely } from "kysely";
+import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
+import { kyselyStore } from "./kysely-store.ts";
+import type { Schema } from "./schema.ts";
+import { StoreError, type Store } from "./store.ts";
+
+export interface SqliteOptions {
+  /** Path of the file, made when it is not there; its folder has to be. `:memory:` for a database that ends with the store. */
+  readonly file: string;
+  /** How long a lock of another process is waited for; 10,000 if left out. */
+  readonly busyTimeoutMs?: number;
+}
+
+/** Opens the file without touching the schema: call migrate() first. Throws StoreError `unusable` or `busy`, whose message names the file and the cure. */
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  const { database, connection } = await openDatabase(options);
+  const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
+  return kyselyStore(db, connection.name, async () => {
+    await db.destroy();
+    database.close(); // Kysely closes only what it has used
+  });
+}
+
+async function openDatabase({ file, busyTimeoutMs = 10_000 }: SqliteOptions) {
+  const path = file === ":memory:" ? file : resolve(file);
+  const connection = { name: `The database ${path}`, busyTimeoutMs, explain: (error: unknown) => explained(error, path, busyTimeoutMs) };
+  if (path !== ":memory:") createFile(path, connection.explain);
+  const database = await whenFree(() => new Database(path, { create: true, readwrite: true, safeIntegers: true, strict: true }), connection);
+  try {
+    const run = (sql: string): Promise<unknown> => whenFree(() => database.run(sql), connection);
+    await run("pragma busy_timeout = 0");
+    const mode = await whenFree(() => database.prepare<{ journal_mode: string }, []>("pragma journal_mode = wal").get()?.journal_mode, connection);
+    // The write that tells a read-only file now, and not at the first token.
+    await run("begin immediate");
+    await run("rollback");
+    if (mode !== "wal" && path !== ":memory:")
+      throw new StoreError("unusable", `${connection.name} cannot use a write-ahead log, which it needs to be shared between processes. Put the file on a local disk: network file systems do not have it.`);
+    await run("pragma foreign_keys = on");
+    // Every commit reaches the disk: a revocation that was confirmed outlives a power cut. Writes here are rare.
+    await run("pragma synchronous = full");
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return { database, connection };
+}
+
+/** Only the owner may read it. SQLite gives the files beside it the same mode. */
+function createFile(path: string, explain: (error: unknown) => unknown): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw explain(error);
+  }
+}
+
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "");
+
+/** The error with file and cure; what is no fault of the file (a constraint, a misspelt query) stays as it is. */
+function explained(error: unknown, path: string, busyTimeoutMs: number): unknown {
+  const code = codeOf(error);
+  const unusable = (what: string, cure: string): StoreError => new StoreError("unusable", `The database ${path} ${what}. ${cure}`, error);
+  const access = `Give the user that runs Dragoman write access to the file and to its folder ${dirname(path)}, where SQLite puts two files beside it, or name another file.`;
+  if (code === "ENOENT" || code === "ENOTDIR") return unusable(`cannot be made: the folder ${dirname(path)} does not exist`, `Create the folder (mkdir -p ${dirname(path)}), or name another file.`);
+  if (code === "EISDIR") return unusable("is a folder", "Name a file in it.");
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code.startsWith("SQLITE_READONLY")) return unusable("cannot be written", access);
+  if (code.startsWith("SQLITE_CANTOPEN")) return unusable("cannot be opened", `It has to be a file, not a folder. ${access}`);
+  if (code === "SQLITE_NOTADB") return unusable("is no SQLite database", "Name another file, or move this one away: a new database is then made in its place.");
+  if (code.startsWith("SQLITE_CORRUPT")) return unusable("is damaged", "Restore a backup, together with the files beside it that end in -wal and -shm if the backup has them.");
+  if (code === "SQLITE_FULL" || code === "ENOSPC") return unusable("cannot grow: the disk is full", "Make room; nothing that was committed is lost.");
+  if (code.startsWith("SQLITE_IOERR")) return unusable(`could not be read or written (${code})`, "Check the disk and the system's log.");
+  if (code.startsWith("SQLITE_BUSY")) return new StoreError("busy", `The database ${path} was locked by another process for ${busyTimeoutMs} ms. Find the one that holds it (fuser ${path}), and end it or wait for it.`, error);
+  return error;
+}

@@ -1,0 +1,178 @@
+// Decides whether an address that came with a request may be called, and by which checked IP address the call then goes, so that a second look-up
+// cannot lead elsewhere (decisions 2.12). Spellings of hosts are those of the WHATWG URL standard; the ranges are those that the IANA special-purpose
+// registries (RFC 6890) list as not globally reachable, with RFC 4291, 6052 and 3056 for IPv4 inside IPv6.
+import { lookup } from "node:dns/promises";
+import { isIP, isIPv4 } from "node:net";
+import { GatewayError } from "../core/errors.ts";
+
+/** `metadata`: hands out a cloud's credentials to whoever asks, and is never called. `private`: anything else that is not for the public Internet. */
+export type AddressRange = "public" | "private" | "metadata";
+
+export interface AddressOptions {
+  /** Lets private ranges through. Never given for images. */
+  readonly allowPrivate: boolean;
+  /** Path of the field that named the address, for the error. */
+  readonly param: string;
+  /** All addresses of a host; the system's look-up when left out. */
+  readonly resolve?: (host: string) => Promise<readonly string[]>;
+  /** Bound of the look-up; 5,000 when left out. */
+  readonly resolveTimeoutMs?: number;
+}
+
+export interface CheckedAddress {
+  /** The URL as the WHATWG standard normalises it, without fragment. */
+  readonly url: string;
+  /** The IP address to connect to. */
+  readonly pinnedAddress: string;
+}
+
+const RESOLVE_TIMEOUT_MS = 5_000;
+
+/** Names under which clouds serve metadata; refused before any look-up, which could give anything. */
+const METADATA_NAMES: ReadonlySet<string> = new Set(["instance-data", "instance-data.ec2.internal", "metadata", "metadata.goog", "metadata.google.internal", "metadata.tencentyun.com"]);
+
+/** Throws GatewayError: `address_not_allowed` for what may not be called, `upstream_connection` for a name that cannot be looked up in time. */
+export async function checkAddress(address: string, options: AddressOptions): Promise<CheckedAddress> {
+  const { url, host } = parseAddress(address, options.param);
+  const candidates = isIP(host) === 0 ? await resolveHost(host, options) : [host];
+  for (const candidate of candidates) {
+    const range = isIP(candidate) === 0 ? "private" : addressRange(candidate);
+    if (range === "metadata" || (range === "private" && !options.allowPrivate)) {
+      // Which address it was stays in the log: the answer would map the inside of the network for the caller.
+      const words = range === "metadata" ? "is a metadata service, which is never called" : "is not on the public Internet; private addresses are off here";
+      throw refusal(options.param, `The host of \`${options.param}\` ${words}.`, `${host} is ${candidate}`);
+    }
+  }
+  // IPv4 first: `localhost` often has both, and servers on it listen on IPv4 only. A URL cannot say the zone of an address.
+  const pinnedAddress = candidates.find((candidate) => isIPv4(candidate)) ?? candidates.find((candidate) => isIP(candidate) === 6 && !candidate.includes("%"));
+  if (pinnedAddress === undefined) throw unresolved(options.param, `${host} has no address`);
+  return { url, pinnedAddress };
+}
+
+function parseAddress(address: string, param: string): { readonly url: string; readonly host: string } {
+  const url = URL.parse(address);
+  if (url === null) throw refusal(param, `\`${param}\` has to be an http or https URL.`);
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw refusal(param, `\`${param}\` has to be an http or https URL; got the scheme ${JSON.stringify(url.protocol.slice(0, 32))}.`);
+  if (url.username !== "" || url.password !== "") throw refusal(param, `\`${param}\` cannot carry a user name or password; a credential goes in \`api_key\`.`);
+  url.hash = "";
+  // One dot at the end means the same host, but no certificate and no list of names has it.
+  if (url.hostname.endsWith(".")) url.hostname = url.hostname.slice(0, -1);
+  const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
+  if (isIP(host) === 0) {
+    if (host === "" || host.length > 253 || host.split(".").includes("")) throw refusal(param, `\`${param}\` has no valid host.`);
+    if (METADATA_NAMES.has(host)) throw refusal(param, `The host of \`${param}\` is a metadata service, which is never called.`, host);
+  }
+  return { url: url.href, host };
+}
+
+async function resolveHost(host: string, options: AddressOptions): Promise<readonly string[]> {
+  const timeoutMs = options.resolveTimeoutMs ?? RESOLVE_TIMEOUT_MS;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([(options.resolve ?? systemLookup)(host), late]);
+  } catch (thrown) {
+    throw unresolved(options.param, `${host}: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function systemLookup(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map((found) => found.address);
+}
+
+function refusal(param: string, message: string, detail?: string): GatewayError {
+  return new GatewayError("address_not_allowed", message, { param, ...(detail !== undefined && { detail }) });
+}
+
+function unresolved(param: string, detail: string, cause?: unknown): GatewayError {
+  return new GatewayError("upstream_connection", `The host of \`${param}\` could not be looked up.`, { param, detail, cause });
+}
+
+/** Addresses as big-endian bit patterns; one prefix is the first `bits` of `value`. */
+interface Prefix {
+  readonly value: bigint;
+  readonly bits: number;
+}
+
+const prefixes = (...texts: readonly string[]): readonly Prefix[] =>
+  texts.map((text) => {
+    const [address = "", bits] = text.split("/");
+    return { value: isIPv4(address) ? ipv4Value(address) : ipv6Value(address), bits: Number(bits ?? (isIPv4(address) ? 32 : 128)) };
+  });
+const inPrefix = (value: bigint, width: number, prefix: Prefix): boolean => value >> BigInt(width - prefix.bits) === prefix.value >> BigInt(width - prefix.bits);
+
+const IPV4_METADATA = prefixes(
+  "169.254.169.0/24", // AWS, Google, Azure, Oracle, DigitalOcean and most others, with Amazon's DNS, time and licence servers beside it
+  "169.254.170.0/24", // Amazon ECS and EKS: credentials of tasks and pods
+  "169.254.0.23", // Tencent
+  "169.254.42.42", // Scaleway
+  "100.100.100.200", // Alibaba
+  "168.63.129.16", // Azure's host agent
+  "192.0.0.192", // Oracle Cloud Classic
+);
+const IPV4_PRIVATE = prefixes(
+  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
+  "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+);
+const IPV6_METADATA = prefixes(
+  "fd00:ec2::/32", // Amazon: metadata, pod credentials, DNS, time
+  "fd20:ce::254", // Google
+  "fd00:42::42", // Scaleway
+  "fe80::a9fe:a9fe", // OpenStack
+);
+/** The only part of IPv6 that is handed out for public use. */
+const [IPV6_PUBLIC] = prefixes("2000::/3") as readonly [Prefix];
+/** What is special inside of it: IETF protocols with Teredo and ORCHID, and documentation. */
+const IPV6_PRIVATE = prefixes("2001::/23", "2001:db8::/32", "3fff::/20");
+
+/** IPv6 that stands for an IPv4 address, with the number of bits behind it: mapped, translated, compatible, NAT64, 6to4. It is judged as that address. */
+const IPV4_INSIDE: readonly (readonly [prefix: Prefix, shift: bigint])[] = [
+  ...prefixes("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96").map((prefix) => [prefix, 0n] as const),
+  ...prefixes("2002::/16").map((prefix) => [prefix, 80n] as const),
+];
+/** NAT64 of the local network (RFC 8215): private at best, and metadata when the address inside is. */
+const [LOCAL_NAT64] = prefixes("64:ff9b:1::/48") as readonly [Prefix];
+
+/** What an IPv4 or IPv6 address belongs to. Throws TypeError for anything else. */
+export function addressRange(address: string): AddressRange {
+  const version = isIP(address);
+  if (version === 4) return ipv4Range(ipv4Value(address));
+  if (version === 0) throw new TypeError(`no IP address: ${address}`);
+  const value = ipv6Value(address);
+  for (const [prefix, shift] of IPV4_INSIDE) if (inPrefix(value, 128, prefix)) return ipv4Range((value >> shift) & 0xffff_ffffn);
+  if (IPV6_METADATA.some((prefix) => inPrefix(value, 128, prefix))) return "metadata";
+  if (inPrefix(value, 128, LOCAL_NAT64)) return ipv4Range(value & 0xffff_ffffn) === "metadata" ? "metadata" : "private";
+  return inPrefix(value, 128, IPV6_PUBLIC) && !IPV6_PRIVATE.some((prefix) => inPrefix(value, 128, prefix)) ? "public" : "private";
+}
+
+function ipv4Range(value: bigint): AddressRange {
+  if (IPV4_METADATA.some((prefix) => inPrefix(value, 32, prefix))) return "metadata";
+  return IPV4_PRIVATE.some((prefix) => inPrefix(value, 32, prefix)) ? "private" : "public";
+}
+
+function ipv4Value(address: string): bigint {
+  return address.split(".").reduce((value, part) => (value << 8n) | BigInt(part), 0n);
+}
+
+/** `address` is valid IPv6; a zone behind a percent sign is left out. */
+function ipv6Value(address: string): bigint {
+  const [bare = ""] = address.split("%");
+  const [head = "", tail] = bare.split("::");
+  const left = ipv6Groups(head);
+  const right = ipv6Groups(tail ?? "");
+  const gap = tail === undefined ? 0 : 8 - left.length - right.length;
+  return [...left, ...Array<bigint>(gap).fill(0n), ...right].reduce((value, group) => (value << 16n) | group, 0n);
+}
+
+function ipv6Groups(text: string): bigint[] {
+  if (text === "") return [];
+  return text.split(":").flatMap((group) => {
+    if (!group.includes(".")) return [BigInt(`0x${group}`)];
+    const value = ipv4Value(group);
+    return [value >> 16n, value & 0xffffn];
+  });
+}

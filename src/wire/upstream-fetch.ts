@@ -1,0 +1,305 @@
+// The upstream client over Bun's fetch. Fetch does not tell connecting from waiting, so the head has to come within connectTimeoutMs +
+// firstByteTimeoutMs together; the total clock is the caller's signal. A body without Content-Length and chunks ends with its connection, and fetch
+// reports even a reset there as a clean end: whoever reads such a body has to look for the end mark of what is in it.
+// Framing after RFC 9112; the runtime's own behaviour is pinned by test/contract/upstream-client.suite.ts.
+import { isIP } from "node:net";
+import { UpstreamFault } from "./upstream.ts";
+import type { UpstreamBody, UpstreamCall, UpstreamClient, UpstreamRequest, UpstreamResponse } from "./upstream.ts";
+
+export interface FetchUpstreamOptions {
+  /** Proxy for every call, such as `http://user:password@proxy.internal:3128`. Without it no proxy is used, whatever the environment says. */
+  readonly proxy?: string;
+  /** Certificate authorities in PEM that are trusted in place of the built-in ones. */
+  readonly ca?: string;
+}
+
+/** Names and values of an answer's head together; more is `malformed`. Fetch itself gives up at about 4 MB only. */
+const MAX_HEAD_BYTES = 64 * 1024;
+
+/**
+ * A kept-alive connection that the peer has closed looks alive until the request is on its way; fetch then rejects with ECONNRESET and repeats a GET,
+ * but no POST. A reset this soon after sending, before any byte of a head, is taken for that and sent once more, on a connection of its own. The
+ * provider can have taken such a request only if it died within this time of reading it; then one generation runs twice, which is what the retry of a
+ * `connection` fault risks too. A later reset more likely ends a generation that has begun, and is the caller's to judge.
+ */
+const STALE_CONNECTION_WINDOW_MS = 1_000;
+
+/** A body of known length up to here is read in one go, which is cheaper but shows no silences: all of it has to come within betweenBytesTimeoutMs. */
+const ONE_GO_BYTES = 64 * 1024;
+
+/** Timers take no more than 31 bits. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** How Bun's fetch says that what came is no HTTP, or does not decompress; every other code is a matter of the connection. */
+const MALFORMED_CODES: ReadonlySet<string> = new Set([
+  "InvalidContentLength",
+  "InvalidHTTPResponse",
+  "Malformed_HTTP_Response",
+  "ResponseHeadersTooLarge",
+  "UnexpectedData",
+  "UnrequestedUpgrade",
+  "UnsupportedTransferEncoding",
+]);
+const DECOMPRESSION_CODES: ReadonlySet<string> = new Set(["BrotliDecompressionError", "ZlibError", "ZstdDecompressionError"]);
+
+export function createFetchUpstream(options: FetchUpstreamOptions = {}): UpstreamClient {
+  return {
+    async send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse> {
+      call.signal.throwIfAborted();
+      if (!/^https?:\/\//i.test(request.url)) throw new UpstreamFault("connection", "only http and https addresses can be called");
+      const init = requestInit(request, options);
+      const url = call.pinnedAddress === undefined ? request.url : pin(request.url, call.pinnedAddress, init);
+      const exchange = new Exchange(call);
+      init.signal = exchange.abort.signal;
+      const startedMs = exchange.expectHead();
+      try {
+        return exchange.answer(await fetch(url, init));
+      } catch (thrown) {
+        const stale = !exchange.stopped && codeOf(thrown) === "ECONNRESET" && performance.now() - startedMs < STALE_CONNECTION_WINDOW_MS;
+        if (!stale) throw exchange.faultBeforeHead(thrown);
+      }
+      try {
+        return exchange.answer(await fetch(url, { ...init, keepalive: false }));
+      } catch (thrown) {
+        throw exchange.faultBeforeHead(thrown);
+      }
+    },
+  };
+}
+
+function requestInit(request: UpstreamRequest, options: FetchUpstreamOptions): BunFetchRequestInit {
+  const init: BunFetchRequestInit = {
+    method: "POST",
+    headers: request.headers,
+    body: request.body,
+    // Fetch would carry x-api-key and its like to wherever the provider points.
+    redirect: "manual",
+    proxy: options.proxy ?? false,
+    timeout: false,
+  };
+  if (options.ca !== undefined) init.tls = { ca: options.ca };
+  return init;
+}
+
+/** The same request to a checked address: the URL's host stays in Host, and in SNI and the certificate check where it is a name. */
+function pin(url: string, address: string, init: BunFetchRequestInit): string {
+  const version = isIP(address);
+  // A URL ignores a host that it cannot take: the call would go to the name.
+  if (version === 0 || address.includes("%")) throw new UpstreamFault("connection", "the checked address is no IP address");
+  const target = new URL(url);
+  const name = target.hostname;
+  init.headers = { ...(init.headers as Record<string, string>), host: target.host };
+  target.hostname = version === 6 ? `[${address}]` : address;
+  if (target.protocol === "https:" && isIP(name) === 0 && !name.startsWith("[")) init.tls = { ...init.tls, serverName: name };
+  return target.href;
+}
+
+/** The body's place in its life. Only `open` holds a connection. */
+type State = "open" | "ended" | "stopped";
+
+/** One call from sending to the end of its body: its clock, its link to the caller's signal, and the connection that it holds. */
+class Exchange implements UpstreamBody {
+  readonly abort = new AbortController();
+  readonly #call: UpstreamCall;
+  #state: State = "open";
+  /** Why it was stopped: a fault, or the reason of the caller's signal. */
+  #reason: unknown = undefined;
+  #response: Response | undefined = undefined;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined = undefined;
+  #delimitedByClose = false;
+  /** Length in its framing, when that is also its length for the reader. */
+  #knownBytes: number | undefined = undefined;
+
+  #timer: ReturnType<typeof setTimeout> | undefined = undefined;
+  /** Infinity while nothing is waited for. */
+  #deadlineMs = Infinity;
+
+  constructor(call: UpstreamCall) {
+    this.#call = call;
+    call.signal.addEventListener("abort", this);
+  }
+
+  get stopped(): boolean {
+    return this.#state === "stopped";
+  }
+
+  /** For the caller's signal. */
+  handleEvent(): void {
+    this.#stop(this.#call.signal.reason);
+  }
+
+  /** Starts the clock for the head; gives the time. */
+  expectHead(): number {
+    return this.#await(this.#call.connectTimeoutMs + this.#call.firstByteTimeoutMs);
+  }
+
+  /** What to throw when `thrown` came instead of an answer. */
+  faultBeforeHead(thrown: unknown): unknown {
+    if (this.stopped) return this.#reason;
+    this.#end();
+    const code = codeOf(thrown);
+    // Without a code it is fetch that refuses our own request, such as a line break in a header.
+    if (code === undefined || code.startsWith("ERR_INVALID_")) return thrown;
+    if (MALFORMED_CODES.has(code)) return new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown);
+    return new UpstreamFault("connection", `the provider could not be reached (${code})`, thrown);
+  }
+
+  answer(response: Response): UpstreamResponse {
+    if (this.stopped) throw this.#reason;
+    this.#deadlineMs = Infinity;
+    this.#response = response;
+    this.#readHead(response.headers);
+    if (response.body === null || this.#knownBytes === 0) this.#end();
+    return { status: response.status, header: (name) => response.headers.get(name), body: this };
+  }
+
+  /** One pass over the head, because each look-up is a call into the runtime. */
+  #readHead(headers: Headers): void {
+    let bytes = 0;
+    let length: string | null = null;
+    let transferEncoding: string | null = null;
+    let encoded = false;
+    headers.forEach((value, name) => {
+      bytes += name.length + value.length;
+      if (name === "content-length") length = value;
+      else if (name === "transfer-encoding") transferEncoding = value;
+      else if (name === "content-encoding") encoded = true;
+    });
+    if (bytes > MAX_HEAD_BYTES) throw this.#stop(new UpstreamFault("malformed", `the head of the provider's answer has more than ${MAX_HEAD_BYTES} bytes`));
+    // Fetch takes off the chunks and hands out the compressed bytes as if they were the body.
+    if (transferEncoding !== null && !/^chunked$/i.test(transferEncoding)) throw this.#stop(new UpstreamFault("malformed", "the provider's answer has a transfer encoding other than chunked"));
+    this.#delimitedByClose = length === null && transferEncoding === null;
+    if (length !== null && transferEncoding === null && !encoded) this.#knownBytes = Number(length);
+  }
+
+  async read(): Promise<Uint8Array | null> {
+    if (this.stopped) throw this.#reason;
+    if (this.#state === "ended") return null;
+    this.#reader ??= this.#response?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+    this.#await(this.#call.betweenBytesTimeoutMs);
+    let result: Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
+    try {
+      result = await this.#reader.read();
+    } catch (thrown) {
+      throw this.#bodyFault(thrown);
+    }
+    if (this.stopped) throw this.#reason;
+    this.#deadlineMs = Infinity;
+    if (!result.done) return result.value;
+    this.#end();
+    return null;
+  }
+
+  async text(maxBytes: number): Promise<string> {
+    if (this.stopped) throw this.#reason;
+    if (this.#state === "ended") return "";
+    if (this.#knownBytes !== undefined && this.#reader === undefined) {
+      if (this.#knownBytes > maxBytes) throw this.#stop(tooLarge(maxBytes));
+      if (this.#knownBytes <= ONE_GO_BYTES) return this.#textInOneGo();
+    }
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for (let chunk = await this.read(); chunk !== null; chunk = await this.read()) {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) throw this.#stop(tooLarge(maxBytes));
+      chunks.push(chunk);
+    }
+    return new TextDecoder().decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bytes));
+  }
+
+  async #textInOneGo(): Promise<string> {
+    this.#await(this.#call.betweenBytesTimeoutMs);
+    let text: string;
+    try {
+      text = await (this.#response as Response).text();
+    } catch (thrown) {
+      throw this.#bodyFault(thrown);
+    }
+    if (this.stopped) throw this.#reason;
+    this.#end();
+    return text;
+  }
+
+  cancel(): void {
+    if (this.#state === "open") this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
+  }
+
+  #bodyFault(thrown: unknown): unknown {
+    if (this.stopped) return this.#reason;
+    const code = codeOf(thrown) ?? "no code";
+    if (DECOMPRESSION_CODES.has(code) && !this.#delimitedByClose) return this.#stop(new UpstreamFault("malformed", `the provider's answer does not decompress (${code})`, thrown));
+    if (MALFORMED_CODES.has(code)) return this.#stop(new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown));
+    return this.#stop(new UpstreamFault("cut", `the provider's answer broke off (${code})`, thrown));
+  }
+
+  #end(): void {
+    this.#state = "ended";
+    this.#release();
+  }
+
+  /** Closes the connection; gives the reason for throwing. */
+  #stop(reason: unknown): unknown {
+    this.#state = "stopped";
+    this.#reason = reason;
+    this.#release();
+    // The reason is handed over because abort() without one makes a DOMException with a stack.
+    this.abort.abort(reason);
+    return reason;
+  }
+
+  #release(): void {
+    this.#call.signal.removeEventListener("abort", this);
+    this.#deadlineMs = Infinity;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** A wait of at most `ms` begins; gives the time. One timer serves all waits of a call: it looks again when it has come too early. */
+  #await(ms: number): number {
+    const nowMs = performance.now();
+    this.#deadlineMs = nowMs + ms;
+    if (this.#timer === undefined) this.#arm(nowMs);
+    return nowMs;
+  }
+
+  #arm(nowMs: number): void {
+    // Never past the end of a pause that begins now or later: so a timer that is set, for the head or for an earlier chunk, is always early enough.
+    const ms = Math.min(Math.ceil(this.#deadlineMs - nowMs), this.#call.betweenBytesTimeoutMs, MAX_TIMER_MS);
+    this.#timer = setTimeout(() => this.#tick(), ms);
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    if (this.#deadlineMs === Infinity) return;
+    const nowMs = performance.now();
+    if (nowMs < this.#deadlineMs) return this.#arm(nowMs);
+    const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
+    const clock =
+      this.#response === undefined
+        ? `connect and first byte: the provider sent no head within ${connectTimeoutMs + firstByteTimeoutMs} ms`
+        : `between bytes: the provider's answer paused for ${betweenBytesTimeoutMs} ms`;
+    this.#stop(new UpstreamFault("timeout", clock));
+  }
+}
+
+function tooLarge(maxBytes: number): UpstreamFault {
+  return new UpstreamFault("too_large", `the provider's answer has more than ${maxBytes} bytes`);
+}
+
+function codeOf(thrown: unknown): string | undefined {
+  if (typeof thrown !== "object" || thrown === null) return undefined;
+  const { code, name } = thrown as { readonly code?: unknown; readonly name?: unknown };
+  if (typeof code === "string" && code !== "") return code;
+  return typeof name === "string" && DECOMPRESSION_CODES.has(name) ? name : undefined;
+}
+
+/** The variable that has to be in the environment when the process starts: later changes have no effect. */
+export const requiredEnvironment = "BUN_CONFIG_MAX_HTTP_REQUESTS";
+
+/** Throws unless `value`, which is that of `requiredEnvironment`, lifts fetch's bound of 256 requests at once; above 65,535 Bun falls back to 256 in silence. */
+export function assertFetchConcurrency(value: string | undefined): void {
+  const requests = value !== undefined && /^\d+$/.test(value) ? Number(value) : NaN;
+  if (requests >= 257 && requests <= 65_535) return;
+  const got = value === undefined ? "it is not set" : `it is ${JSON.stringify(value)}`;
+  throw new Error(`${requiredEnvironment} has to be 257 to 65535 in the environment before the process starts, and ${got}: without it 256 slow calls would stop all others. The dragoman command sets it.`);
+}

@@ -1,0 +1,60 @@
+// The port through which every provider is called. Drivers: upstream-fetch.ts (Bun's fetch), the sandbox's in-process one. All pass test/contract/upstream-client.suite.ts.
+
+export interface UpstreamRequest {
+  readonly url: string;
+  /** Lower-case names. The driver adds Host, Content-Length and Accept-Encoding. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface UpstreamLimits {
+  readonly connectTimeoutMs: number;
+  /** From the request to the head of the answer. */
+  readonly firstByteTimeoutMs: number;
+  /** Longest silence inside the body. */
+  readonly betweenBytesTimeoutMs: number;
+}
+
+export interface UpstreamCall extends UpstreamLimits {
+  /** Ends the call at once: the client left, or the whole operation is out of time. Its reason is rethrown as it is. */
+  readonly signal: AbortSignal;
+  /** An address that the address guard has checked: connect to it, with the URL's host in Host and SNI. */
+  readonly pinnedAddress?: string | undefined;
+}
+
+export interface UpstreamResponse {
+  readonly status: number;
+  /** A header's value by lower-case name, or null. */
+  header(name: string): string | null;
+  readonly body: UpstreamBody;
+}
+
+/** Read to its end or cancelled: a body that is dropped holds its connection. */
+export interface UpstreamBody {
+  /** The next bytes, or null at the end. Waits for the reader: nothing is read ahead beyond one buffer. Throws UpstreamFault, or the signal's reason. */
+  read(): Promise<Uint8Array | null>;
+  /** The whole body as UTF-8 text. Throws UpstreamFault `too_large` above `maxBytes` (decompressed). */
+  text(maxBytes: number): Promise<string>;
+  /** Ends the connection; safe to call twice and after the end. */
+  cancel(): void;
+}
+
+export interface UpstreamClient {
+  /** Throws UpstreamFault, or the signal's reason. Redirects are answers like any other and are not followed. */
+  send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse>;
+}
+
+/**
+ * `connection`: refused, unknown name, TLS, reset before the head. `malformed`: what came is no HTTP. `cut`: the body ended before its
+ * framing said so. `too_large`: over a bound of ours. `timeout`: one of the clocks, which the message names.
+ */
+export type UpstreamFaultKind = "connection" | "timeout" | "malformed" | "cut" | "too_large";
+
+export class UpstreamFault extends Error {
+  readonly kind: UpstreamFaultKind;
+  constructor(kind: UpstreamFaultKind, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "UpstreamFault";
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,190 @@
+// The house rules hold in every file: arrows go one way, nothing goes round, no vendor's name outside providers/, no clock, environment or console where
+// they do not belong. Sizes are alarms, which the test runner prints. The judges are in architecture/, and each is shown to be able to fail.
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import manifest from "../package.json" with { type: "json" };
+import {
+  bareDateViolations,
+  callViolations,
+  fileNameViolations,
+  headCommentViolations,
+  languageViolations,
+  longFiles,
+  longFunctions,
+  moduleFormViolations,
+  useViolations,
+} from "./architecture/house-rules.ts";
+import { importLawViolations, importRounds, layerOf, LAYERS, packageViolations } from "./architecture/import-law.ts";
+import { parseFile, readTree, type SourceFile, type Violation } from "./architecture/source-tree.ts";
+import { ORDINARY_WORDS, vendorNames, vendorNameViolations, type Allowance } from "./architecture/vendor-names.ts";
+
+const root = join(import.meta.dir, "..");
+const src = readTree(root, ["src/**/*.{ts,tsx}"]);
+const everything = [...src, ...readTree(root, ["{bin,bench,docs,examples,test,console}/**/*.{ts,tsx,mjs,mts}"])];
+
+/** Where a provider's name may stand outside src/providers/, and why. */
+const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
+  { path: "src/chat/caller-headers.ts", text: "openai-organization", reason: "a header that decisions 2.10 forbids by name" },
+  { path: "src/chat/caller-headers.ts", text: "openai-project", reason: "a header that decisions 2.10 forbids by name" },
+];
+
+const DATA_ROWS = /\/rows(\/|[-.])/;
+const MAX_FILE_LINES = 400;
+const MAX_FUNCTION_LINES = 60;
+const MAX_HANDLE_LINES = 120;
+
+const WALL_CLOCK = ["Date.now", "performance.timeOrigin"];
+const STOPWATCH_AND_CHANCE = ["performance.now", "Bun.nanoseconds", "process.hrtime", "process.uptime", "Math.random"];
+/** The layers that decide. Those with drivers (sockets, files, databases) may time themselves and jitter their waits. */
+const RULES = ["core", "accounting", "providers", "auth", "admission", "routing", "mcp", "snapshot", "chat"];
+const ENVIRONMENT = ["process.env", "Bun.env", "import.meta.env"];
+const SOCKETS = new Set(["fetch", "Bun.connect", "Bun.listen", "Bun.serve", "Bun.file", "Bun.write", "Bun.spawn", "Bun.spawnSync", "setTimeout", "setInterval"]);
+const IO_MODULES = /^(node:(fs|net|tls|http|https|http2|dns|child_process|worker_threads)(\/.*)?|bun:sqlite|bun:ffi)$/;
+
+const inLayer = (...layers: readonly string[]): ((path: string) => boolean) => (path) => layers.includes(layerOf(path));
+const shown = (violations: readonly Violation[]): readonly string[] => violations.map(({ path, line, what }) => `${path}:${line} ${what}`);
+const tree = (files: Readonly<Record<string, string>>): readonly SourceFile[] => Object.entries(files).map(([path, text]) => parseFile(path, text));
+
+describe("imports", () => {
+  test("every file of src/ parses", () => {
+    expect(src.length).toBeGreaterThan(0);
+    expect(everything.flatMap(({ path, parseErrors }) => parseErrors.map((error) => `${path} ${error}`))).toEqual([]);
+  });
+  test("go to the own folder or to folders on the left", () => {
+    expect(shown(importLawViolations(src))).toEqual([]);
+  });
+  test("never go round", () => {
+    expect(importRounds(everything).map((round) => round.join(" -> "))).toEqual([]);
+  });
+  test("name node: builtins, dependencies of package.json, and files with their endings", () => {
+    expect(shown(packageViolations(src, new Set(Object.keys(manifest.dependencies))))).toEqual([]);
+  });
+});
+
+describe("providers", () => {
+  const names = vendorNames(src);
+  test("tell their names to this test", () => {
+    expect([...names.ids]).toEqual(expect.arrayContaining(["openai", "anthropic", "gemini"]));
+    expect(names.labels.size).toBeGreaterThan(10);
+  });
+  test("are named nowhere outside src/providers/", () => {
+    expect(shown(vendorNameViolations(src, names, VENDOR_NAMES_ALLOWED))).toEqual([]);
+  });
+  test("have no exception that is no longer needed", () => {
+    const needed = vendorNameViolations(src, names, []);
+    expect(VENDOR_NAMES_ALLOWED.filter(({ path, text }) => !needed.some((each) => each.path === path && each.what.includes(JSON.stringify(text.slice(0, 80)))))).toEqual([]);
+  });
+  test("and core are without socket, file and timer", () => {
+    const pure = src.filter(({ path }) => inLayer("core", "providers")(path) && !path.startsWith("src/providers/sandbox/"));
+    const modules = pure.flatMap(({ path, imports }) => imports.flatMap(({ specifier, line }) => (specifier !== null && IO_MODULES.test(specifier) ? [{ path, line, what: `imports ${specifier}` }] : [])));
+    expect(shown([...callViolations(pure, SOCKETS), ...modules])).toEqual([]);
+  });
+});
+
+describe("what is handed in", () => {
+  test("the environment: read in src/config only", () => {
+    expect(shown(useViolations(src, ENVIRONMENT, inLayer("config")))).toEqual([]);
+  });
+  test("the date: read in src/core/clock.ts only", () => {
+    const elsewhere = src.filter(({ path }) => path !== "src/core/clock.ts");
+    expect(shown([...useViolations(elsewhere, WALL_CLOCK, () => false), ...bareDateViolations(elsewhere)])).toEqual([]);
+  });
+  test("stopwatch and chance: never read where rules are decided", () => {
+    const rules = src.filter(({ path }) => path !== "src/core/clock.ts" && inLayer(...RULES)(path));
+    expect(shown(useViolations(rules, STOPWATCH_AND_CHANCE, () => false))).toEqual([]);
+  });
+  test("the console: written in src/cli and src/main.ts only", () => {
+    expect(shown(useViolations(src, ["console.*"], inLayer("cli", "main.ts")))).toEqual([]);
+  });
+});
+
+describe("form", () => {
+  test("no default export and no file that only hands on", () => {
+    expect(shown(moduleFormViolations(src))).toEqual([]);
+  });
+  test("no enum, namespace or decorator, and no base class but Error", () => {
+    expect(shown(languageViolations(everything))).toEqual([]);
+  });
+  test("file names are kebab-case and say a concept", () => {
+    expect(shown(fileNameViolations(everything.map(({ path }) => path)))).toEqual([]);
+  });
+  test("each file begins by saying what it does", () => {
+    expect(shown(headCommentViolations(everything))).toEqual([]);
+  });
+});
+
+describe("sizes", () => {
+  const counted = src.filter(({ path }) => !DATA_ROWS.test(path));
+  test("src/chat/handle.ts stays one page", () => {
+    expect(existsSync(join(root, "src/chat/handle.ts"))).toBe(true);
+    expect(src.find(({ path }) => path === "src/chat/handle.ts")?.lines).toBeLessThanOrEqual(MAX_HANDLE_LINES);
+  });
+  test("long files and functions are told", () => {
+    const alarms = shown([...longFiles(counted, MAX_FILE_LINES), ...longFunctions(counted, MAX_FUNCTION_LINES)]);
+    for (const alarm of alarms) console.log(`alarm: ${alarm}`);
+    const long = tree({ "src/core/a.ts": `// A.\nexport function f(): void {\n${"  f();\n".repeat(MAX_FUNCTION_LINES)}}\n` });
+    expect(shown(longFunctions(long, MAX_FUNCTION_LINES))).toEqual([`src/core/a.ts:2 has a function of ${MAX_FUNCTION_LINES + 2} lines`]);
+    expect(shown(longFiles(long, MAX_FUNCTION_LINES))).toEqual([`src/core/a.ts:1 has ${MAX_FUNCTION_LINES + 3} lines`]);
+  });
+});
+
+describe("the judges can fail", () => {
+  test("an import to the right, as a value, as a type, inside a type and on the fly", () => {
+    for (const line of ['import { a } from "../chat/a.ts";', 'import type { A } from "../chat/a.ts";', 'export { a } from "../chat/a.ts";', 'type A = import("../chat/a.ts").A;', 'await import("../chat/a.ts");'])
+      expect(shown(importLawViolations(tree({ "src/core/b.ts": line })))).toEqual(["src/core/b.ts:1 imports src/chat/a.ts, but chat stands to the right of core"]);
+    expect(importLawViolations(tree({ "src/chat/b.ts": 'import type { A } from "../core/a.ts"; import { c } from "./c.ts"; import manifest from "../../package.json";' }))).toEqual([]);
+  });
+  test("a folder without a rank, a way out of src/, and the list itself", () => {
+    expect(shown(importLawViolations(tree({ "src/helpers/a.ts": "export const a = 1;" })))).toEqual(["src/helpers/a.ts:1 `helpers` has no place in the import law"]);
+    expect(importLawViolations(tree({ "src/core/a.ts": 'import { t } from "../../test/run.ts";' }))).toHaveLength(1);
+    expect(importLawViolations(tree({ "src/cli/a.ts": 'import "../main.ts";' }))).toHaveLength(1);
+    expect(importLawViolations(tree({ "src/main.ts": 'import "./cli/a.ts"; import "./gateway.ts";' }))).toEqual([]);
+    expect(new Set(LAYERS).size).toBe(LAYERS.length);
+  });
+  test("a round of two, of three, of one, and through types alone", () => {
+    const round = (files: Readonly<Record<string, string>>): readonly string[] => importRounds(tree(files)).map((each) => each.join(" -> "));
+    expect(round({ "src/core/a.ts": 'import "./b.ts";', "src/core/b.ts": 'import "./a.ts";' })).toEqual(["src/core/a.ts -> src/core/b.ts -> src/core/a.ts"]);
+    expect(round({ "src/core/a.ts": 'import "./b.ts";', "src/core/b.ts": 'import type { C } from "./c.ts";', "src/core/c.ts": 'import type { A } from "./a.ts";' })).toHaveLength(1);
+    expect(round({ "src/core/a.ts": 'import "./a.ts";' })).toHaveLength(1);
+    expect(round({ "src/core/a.ts": 'import "./b.ts"; import "./c.ts";', "src/core/b.ts": 'import "./c.ts";', "src/core/c.ts": "export const c = 1;" })).toEqual([]);
+  });
+  test("packages: a builtin without node:, a development package, a computed path, a missing ending", () => {
+    const dependencies = new Set(["hono", "@scope/name"]);
+    for (const line of ['import "fs";', 'import { OpenAI } from "fast-check";', "await import(name);", 'import "./a";']) expect(packageViolations(tree({ "src/core/b.ts": line }), dependencies)).toHaveLength(1);
+    expect(packageViolations(tree({ "src/core/b.ts": 'import "node:fs"; import "bun:sqlite"; import "bun"; import "hono/cors"; import "@scope/name/x";' }), dependencies)).toEqual([]);
+  });
+  test("a vendor's name in a string, a template, an expression, a name, a path", () => {
+    const names = vendorNames(tree({ "src/providers/acmeai/row.ts": 'export const row = { id: "acmeai", label: "Acme AI" }; export const other = { id: "together", label: "Together" };' }));
+    const judge = (line: string): number => vendorNameViolations(tree({ "src/chat/a.ts": line }), names, []).length;
+    expect([...names.ids].toSorted()).toEqual(["acmeai", "together"]);
+    for (const line of ['f("acmeai");', 'f("use acmeai here");', 'f("Acme AI is down");', "f(`${x} acmeai:`);", "f(/^acmeai/);", "f(ACMEAI_KEY);", "const isAcmeAi = 1;", "f(x.acmeaiModel);", 'f("together");', 'f("ACMEAI_API_KEY");'])
+      expect([line, judge(line)]).toEqual([line, 1]);
+    expect(judge('import { a } from "../providers/acmeai/row.ts";')).toBe(1);
+    for (const line of ["// acmeai wants this\nf();", 'f("put them together");', "const together = 1;", 'f("acmeaish");']) expect([line, judge(line)]).toEqual([line, 0]);
+    expect(vendorNameViolations(tree({ "src/chat/a.ts": 'f("acmeai");' }), names, [{ path: "src/chat/a.ts", text: "acmeai", reason: "a test" }])).toEqual([]);
+    expect(ORDINARY_WORDS.has("together")).toBe(true);
+  });
+  test("the environment, the clock, the console and sockets, also taken apart or in brackets", () => {
+    const uses = (line: string, names: readonly string[]): number => useViolations(tree({ "src/chat/a.ts": line }), names, () => false).length;
+    for (const line of ["f(process.env.HOME);", 'f(process["env"]);', "const { env } = process;", "f(Bun.env.X);", "f(import.meta.env.X);"]) expect([line, uses(line, ENVIRONMENT)]).toEqual([line, 1]);
+    expect(uses("f(Date.now());", WALL_CLOCK)).toBe(1);
+    expect(uses("const { random } = Math;", STOPWATCH_AND_CHANCE)).toBe(1);
+    expect(uses("console.log(1);", ["console.*"])).toBe(1);
+    expect(uses("f(clock.now(), request.env, mine.console.log);", [...WALL_CLOCK, ...STOPWATCH_AND_CHANCE, ...ENVIRONMENT, "console.*"])).toBe(0);
+    expect(bareDateViolations(tree({ "src/chat/a.ts": "f(new Date(), Date(), new Date(5));" }))).toHaveLength(2);
+    expect(callViolations(tree({ "src/core/a.ts": "await fetch(url); Bun.connect({}); upstream.send(x);" }), SOCKETS)).toHaveLength(2);
+  });
+  test("forms: default export, barrel, enum, namespace, decorator, base class", () => {
+    for (const text of ["export default 1;", "const a = 1; export { a as default };", 'export * from "./b.ts";', 'import { b } from "./b.ts"; export { b };']) expect([text, moduleFormViolations(tree({ "src/core/a.ts": text })).length]).toEqual([text, 1]);
+    expect(moduleFormViolations(tree({ "src/core/a.ts": 'import { b } from "./b.ts"; const c = b; export { c };' }))).toEqual([]);
+    for (const text of ["enum E { A }", "namespace N { const a = 1; }", "@sealed class A {}", "class A extends B {}", "class A extends mixin(B) {}"]) expect([text, languageViolations(tree({ "src/core/a.ts": text })).length]).toEqual([text, 1]);
+    expect(languageViolations(tree({ "src/core/a.ts": "class A extends Error {} class B implements C {} declare global {}" }))).toEqual([]);
+  });
+  test("names and heads", () => {
+    expect(fileNameViolations(["src/core/Chat.ts", "src/core/chat_request.ts", "src/core/chat-utils.ts", "src/core/helpers.ts", "test/a.spec.ts"])).toHaveLength(5);
+    expect(fileNameViolations(["src/core/chat.ts", "test/a-b.test.ts", "test/contract/store.suite.ts", "bin/runtime.d.mts"])).toEqual([]);
+    expect(headCommentViolations(tree({ "src/core/a.ts": "export const a = 1; // late", "src/core/b.ts": `${"// long\n".repeat(6)}export const b = 1;` }))).toHaveLength(2);
+    expect(headCommentViolations(tree({ "src/core/a.ts": "// Says what it does.\n\n// not the head\nexport const a = 1;", "bin/b.mjs": "#!/usr/bin/env node\n// Says what it does.\nf();" }))).toEqual([]);
+  });
+});

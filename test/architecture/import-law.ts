@@ -1,0 +1,87 @@
+// The import law: a file of src/ imports only from its own folder or from folders to the left of it, type imports too, and nothing goes round.
+import type { SourceFile, Violation } from "./source-tree.ts";
+
+/** From left to right. A name that ends in .ts is a file that stands directly under src/. */
+export const LAYERS = [
+  "core",
+  "wire",
+  "config",
+  "store",
+  "credentials",
+  "observe",
+  "accounting",
+  "providers",
+  "auth",
+  "admission",
+  "routing",
+  "mcp",
+  "snapshot",
+  "chat",
+  "http",
+  "gateway.ts",
+  "cli",
+  "main.ts",
+] as const;
+
+/** What src/ may import from outside itself by path: files that are in the published package. */
+const OUTSIDE = new Set(["package.json"]);
+
+/** The folder under src/, or the file's own name when it stands directly there. */
+export function layerOf(path: string): string {
+  return path.split("/")[1] ?? "";
+}
+
+function rankOf(path: string): number {
+  return (LAYERS as readonly string[]).indexOf(layerOf(path));
+}
+
+export function importLawViolations(files: readonly SourceFile[]): readonly Violation[] {
+  return files.flatMap((file) => [
+    ...(rankOf(file.path) < 0 ? [{ path: file.path, line: 1, what: `\`${layerOf(file.path)}\` has no place in the import law` }] : []),
+    ...file.imports.flatMap(({ target, line }) => {
+      const what = target === null ? null : judgeEdge(file.path, target);
+      return what === null ? [] : [{ path: file.path, line, what }];
+    }),
+  ]);
+}
+
+function judgeEdge(from: string, to: string): string | null {
+  if (OUTSIDE.has(to)) return null;
+  if (!to.startsWith("src/")) return `imports ${to}, which is outside src/`;
+  if (layerOf(from) === layerOf(to)) return null;
+  if (rankOf(to) < 0) return `imports ${to}, which has no place in the import law`;
+  return rankOf(to) > rankOf(from) ? `imports ${to}, but ${layerOf(to)} stands to the right of ${layerOf(from)}` : null;
+}
+
+/** Packages: `node:` builtins, Bun's own, and what package.json lists as a dependency of the running gateway. */
+export function packageViolations(files: readonly SourceFile[], dependencies: ReadonlySet<string>): readonly Violation[] {
+  return files.flatMap((file) =>
+    file.imports.flatMap(({ specifier, target, line }) => {
+      if (specifier === null) return [{ path: file.path, line, what: "imports a path that is computed at run time" }];
+      if (target !== null) return /\.\w+$/.test(target) ? [] : [{ path: file.path, line, what: `imports ${specifier} without the file's ending` }];
+      const name = specifier.startsWith("@") ? specifier.split("/").slice(0, 2).join("/") : specifier.split("/")[0]!;
+      if (specifier.startsWith("node:") || specifier.startsWith("bun:") || specifier === "bun" || dependencies.has(name)) return [];
+      return [{ path: file.path, line, what: `imports ${specifier}, which is neither a node: builtin nor a dependency of package.json` }];
+    }),
+  );
+}
+
+/** Every round of imports, as the files that it goes through; those that lead into a round are not part of it. */
+export function importRounds(files: readonly SourceFile[]): readonly (readonly string[])[] {
+  const known = new Set(files.map((file) => file.path));
+  const targets = new Map(files.map((file) => [file.path, file.imports.flatMap(({ target }) => (target !== null && known.has(target) ? [target] : []))]));
+  const done = new Set<string>();
+  const rounds: (readonly string[])[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at >= 0) {
+      rounds.push([...trail.slice(at), path]);
+      return;
+    }
+    if (done.has(path)) return;
+    for (const target of targets.get(path) ?? []) visit(target, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of known) visit(path, []);
+  return rounds;
+}

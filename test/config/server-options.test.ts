@@ -1,0 +1,76 @@
+import { describe, expect, test } from "bun:test";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { ConfigurationError } from "../../src/config/problem.ts";
+import { resolveConfigFile, resolveServerOptions, type ServerFlags, type StartOptions } from "../../src/config/server-options.ts";
+
+const file: StartOptions = { server: { host: "file", port: 1, data: "file-data" }, log: { level: "debug" } };
+
+describe("what overrides what", () => {
+  const all = { PORT: "2", DRAGOMAN_HOST: "environment", DRAGOMAN_DATA: "environment-data", DRAGOMAN_LOG_LEVEL: "warn" };
+  test.each<[string, ServerFlags, Record<string, string>, object]>([
+    ["the file", {}, {}, { host: "file", port: 1, dataFolder: "file-data", logLevel: "debug" }],
+    ["the environment before the file", {}, all, { host: "environment", port: 2, dataFolder: "environment-data", logLevel: "warn" }],
+    ["a flag before the environment", { port: "3", host: "flag", data: "flag-data" }, all, { host: "flag", port: 3, dataFolder: "flag-data", logLevel: "warn" }],
+    ["each by itself", { port: 0 }, { DRAGOMAN_HOST: "::1" }, { host: "::1", port: 0, dataFolder: "file-data", logLevel: "debug" }],
+    ["an empty variable is not set", {}, { PORT: "", DRAGOMAN_HOST: "" }, { host: "file", port: 1, dataFolder: "file-data", logLevel: "debug" }],
+  ])("%s", (_name, flags, environment, expected) => {
+    expect(resolveServerOptions({ flags, environment: readEnvironment(environment), file })).toEqual(expected as ReturnType<typeof resolveServerOptions>);
+  });
+
+  test("every wrong flag is told at once, by its name", () => {
+    const resolve = (): unknown => resolveServerOptions({ flags: { port: "http", host: "http://a", data: "" }, environment: readEnvironment({}), file });
+    expect(resolve).toThrow(ConfigurationError);
+    expect(resolve).toThrow("command line --port: expected a port from 0 to 65535\ncommand line --host: expected a host name or an address, without scheme and port\ncommand line --data: expected a path");
+  });
+});
+
+describe("which file is read", () => {
+  const resolve = (flags: ServerFlags, environment: Record<string, string>, there: boolean): string | null => resolveConfigFile({ flags, environment: readEnvironment(environment), exists: () => there });
+  test("a named one in any case, the flag's first", () => {
+    expect(resolve({ config: "flag.yaml" }, { DRAGOMAN_CONFIG: "environment.yaml" }, false)).toBe("flag.yaml");
+    expect(resolve({}, { DRAGOMAN_CONFIG: "environment.yaml" }, true)).toBe("environment.yaml");
+  });
+  test("otherwise the one of the working directory, if there is one", () => {
+    expect(resolve({}, {}, true)).toBe("dragoman.yaml");
+    expect(resolve({}, {}, false)).toBeNull();
+  });
+});
+
+describe("the environment", () => {
+  test("is typed, frozen and a copy", () => {
+    const source: Record<string, string> = { PORT: " 8080 ", DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "1", DRAGOMAN_LOG_LEVEL: "WARN", KEY: "k", EMPTY: "" };
+    const environment = readEnvironment(source);
+    source["KEY"] = "other";
+    expect(environment).toMatchObject({ port: 8080, host: null, dataFolder: null, configFile: null, logLevel: "warn", allowPrivateAddresses: true });
+    expect([environment.get("KEY"), environment.get("EMPTY"), environment.get("NONE")]).toEqual(["k", undefined, undefined]);
+    expect(Object.isFrozen(environment)).toBe(true);
+  });
+
+  test("is the process's own when none is given", () => {
+    expect(readEnvironment().get("PATH")).toBe(process.env["PATH"]!);
+  });
+
+  test.each([
+    ["PORT", "65536"],
+    ["PORT", "-1"],
+    ["PORT", "80; rm"],
+    ["DRAGOMAN_HOST", "http://x"],
+    ["DRAGOMAN_LOG_LEVEL", "loud"],
+    ["DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "yes"],
+  ])("%s=%s is refused by name, without the value", (name, value) => {
+    let message = "";
+    try {
+      readEnvironment({ [name]: value });
+    } catch (thrown) {
+      expect(thrown).toBeInstanceOf(ConfigurationError);
+      message = (thrown as Error).message;
+    }
+    expect(message).toStartWith(`environment ${name}: expected `);
+    expect(message).not.toContain(value);
+  });
+
+  test("a private address may be forbidden and allowed", () => {
+    expect(readEnvironment({ DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "0" }).allowPrivateAddresses).toBe(false);
+    expect(readEnvironment({}).allowPrivateAddresses).toBeNull();
+  });
+});

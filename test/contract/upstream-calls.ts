@@ -1,0 +1,39 @@
+// One call and what comes of it, for the contract suite of upstream clients.
+import { UpstreamFault } from "../../src/wire/upstream.ts";
+import type { UpstreamCall, UpstreamClient, UpstreamFaultKind, UpstreamResponse } from "../../src/wire/upstream.ts";
+
+/** `ca`: certificate authorities in PEM that the client trusts in place of its own. */
+export type MakeUpstreamClient = (options?: { readonly ca?: string }) => UpstreamClient;
+
+export const MEGABYTE = 1024 * 1024;
+/** A closed connection has to be seen by the peer within 50 ms; ten times that on a busy machine. */
+export const CLOSE_MS = 500;
+
+export const REQUEST_BODY = JSON.stringify({ model: "m", messages: [{ role: "user", content: "Grüße, 世界" }] });
+
+export function send(client: UpstreamClient, url: string, call: Partial<UpstreamCall> = {}): Promise<UpstreamResponse> {
+  return client.send(
+    { url, headers: { "content-type": "application/json", "x-api-key": "key-of-the-provider" }, body: REQUEST_BODY },
+    { connectTimeoutMs: 2_000, firstByteTimeoutMs: 3_000, betweenBytesTimeoutMs: 3_000, signal: new AbortController().signal, ...call },
+  );
+}
+
+export async function post(client: UpstreamClient, url: string, call: Partial<UpstreamCall> = {}): Promise<string> {
+  return (await send(client, url, call)).body.text(MEGABYTE);
+}
+
+export async function readAll(response: UpstreamResponse): Promise<string> {
+  let text = "";
+  for (let bytes = await response.body.read(); bytes !== null; bytes = await response.body.read()) text += Buffer.from(bytes).toString("utf8");
+  return text;
+}
+
+export async function faultOf(promise: Promise<unknown>): Promise<UpstreamFault> {
+  const outcome = await promise.then(
+    () => new Error("no fault"),
+    (thrown: unknown) => thrown,
+  );
+  if (outcome instanceof UpstreamFault) return outcome;
+  throw outcome;
+}
+export const faultKind = async (promise: Promise<unknown>): Promise<UpstreamFaultKind> => (await faultOf(promise)).kind;

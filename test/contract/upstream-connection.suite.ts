@@ -1,0 +1,288 @@
+// The part of the contract of upstream clients that is about connections: making, leaving and keeping them, and what they hold in memory.
+import { describe, expect, test } from "bun:test";
+import { getEventListeners } from "node:events";
+import { createConnection } from "node:net";
+import type { Socket } from "node:net";
+import { constants, deflateRawSync } from "node:zlib";
+import type { UpstreamClient } from "../../src/wire/upstream.ts";
+import { CHUNKED_HEAD, LAST_CHUNK, answering, chunk, flood, plain, rawServer } from "./raw-server.ts";
+import { CLOSE_MS, MEGABYTE, faultKind, faultOf, post, readAll, send } from "./upstream-calls.ts";
+
+export function upstreamConnectionSuite(client: UpstreamClient): void {
+  connectionSuite(client);
+  cancellationSuite(client);
+  reuseSuite(client);
+  memorySuite(client);
+}
+
+const connectionSuite = (client: UpstreamClient): void =>
+  describe("connecting", () => {
+    test("refused, unknown names and addresses that are no http are connection faults", async () => {
+      const server = await answering(plain("{}"));
+      await server[Symbol.asyncDispose]();
+      expect(await faultKind(send(client, server.url))).toBe("connection");
+      expect(await faultKind(send(client, "http://no-such-host.invalid/v1"))).toBe("connection");
+      expect(await faultKind(send(client, "file:///etc/hostname"))).toBe("connection");
+      expect(await faultKind(send(client, "data:text/plain,x"))).toBe("connection");
+    });
+
+    test("a fault's message names neither host nor address", async () => {
+      for (const url of ["http://no-such-host.invalid/v1", "http://127.0.0.1:1/v1"]) expect((await faultOf(send(client, url))).message).not.toMatch(/no-such-host|127\.0\.0\.1/);
+    });
+
+    test("a listener that takes no connection ends in a timeout within the clocks", async () => {
+      await using hole = await blackHole();
+      if (hole.url === null) return console.log("skipped: the backlog of a listener could not be filled here");
+      const startedMs = performance.now();
+      const fault = await faultOf(send(client, hole.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 200 }));
+      expect(fault.kind).toBe("timeout");
+      expect(performance.now() - startedMs).toBeWithin(90, 1_500);
+    });
+
+    const headless = { "closed before the head": "", "closed in the status line": "HTTP/1.", "closed in the head": "HTTP/1.1 200 OK\r\nContent-Le" };
+    for (const [title, bytes] of Object.entries(headless)) {
+      test(`${title}: a connection fault`, async () => {
+        for (const then of ["end", "reset"] as const) {
+          await using server = await answering(bytes, then);
+          expect(await faultKind(send(client, server.url))).toBe("connection");
+          expect(server.requests.length).toBeLessThanOrEqual(2);
+        }
+      });
+    }
+  });
+
+const cancellationSuite = (client: UpstreamClient): void =>
+  describe("leaving", () => {
+    const reason = new Error("the client left");
+
+    test("a signal that has fired before sends nothing", async () => {
+      await using server = await answering(plain("{}"));
+      expect(await send(client, server.url, { signal: AbortSignal.abort(reason) }).catch((thrown: unknown) => thrown)).toBe(reason);
+      expect(server.connections()).toBe(0);
+    });
+
+    test("[d7.7] the signal ends a call before the head and closes its connection at once", async () => {
+      await using server = await rawServer(() => undefined);
+      const leave = new AbortController();
+      const call = send(client, server.url, { signal: leave.signal }).catch((thrown: unknown) => thrown);
+      while (server.requests.length === 0) await Bun.sleep(1);
+      leave.abort(reason);
+      expect(await call).toBe(reason);
+      await server.allClosed(CLOSE_MS);
+    });
+
+    test("[d7.7] the signal ends a body, while it is read and while nobody reads", async () => {
+      for (const reading of [true, false]) {
+        await using server = await answering(CHUNKED_HEAD + chunk("hello"));
+        const leave = new AbortController();
+        const { body } = await send(client, server.url, { signal: leave.signal });
+        await body.read();
+        const pending = reading ? body.read().catch((thrown: unknown) => thrown) : undefined;
+        leave.abort(reason);
+        await server.allClosed(CLOSE_MS);
+        if (pending !== undefined) expect(await pending).toBe(reason);
+        expect(await body.read().catch((thrown: unknown) => thrown)).toBe(reason);
+        expect(await body.text(10).catch((thrown: unknown) => thrown)).toBe(reason);
+      }
+    });
+
+    test("[d7.7] the signal ends a text that is waited for", async () => {
+      for (const answer of [CHUNKED_HEAD + chunk("hello"), "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello"]) {
+        await using server = await answering(answer);
+        const leave = new AbortController();
+        const { body } = await send(client, server.url, { signal: leave.signal });
+        const text = body.text(100).catch((thrown: unknown) => thrown);
+        await Bun.sleep(20);
+        leave.abort(reason);
+        expect(await text).toBe(reason);
+        await server.allClosed(CLOSE_MS);
+      }
+    });
+
+    test("cancel closes the connection, before the first read, while reading and in an endless body", async () => {
+      await using server = await rawServer((socket) => void (socket.write(CHUNKED_HEAD), flood(socket, Buffer.from(chunk("x".repeat(4_096))))));
+      await using quiet = await answering(CHUNKED_HEAD);
+      (await send(client, server.url)).body.cancel();
+      await server.allClosed(CLOSE_MS);
+      const endless = await send(client, server.url);
+      await endless.body.read();
+      endless.body.cancel();
+      endless.body.cancel();
+      await server.allClosed(CLOSE_MS);
+      const { body } = await send(client, quiet.url);
+      const pending = faultKind(body.read());
+      body.cancel();
+      await quiet.allClosed(CLOSE_MS);
+      // Nobody takes a body that was cancelled for a whole one.
+      expect([await pending, await faultKind(body.read()), await faultKind(body.text(10))]).toEqual(["cut", "cut", "cut"]);
+    });
+
+    test("cancel and the signal after the end change nothing, and the connection is used again", async () => {
+      await using server = await answering(plain("{}"));
+      const leave = new AbortController();
+      for (let index = 0; index < 3; index++) {
+        const { body } = await send(client, server.url, { signal: leave.signal });
+        expect(await body.text(10)).toBe("{}");
+        body.cancel();
+        expect(await body.read()).toBeNull();
+      }
+      leave.abort(reason);
+      await Bun.sleep(20);
+      expect(await post(client, server.url)).toBe("{}");
+      expect(server.connections()).toBe(1);
+    });
+
+    test("nothing stays on the caller's signal, however a call ends", async () => {
+      await using server = await rawServer((socket, request) => {
+        const kind = request.number % 5;
+        if (kind === 0) socket.write(plain("{}"));
+        else if (kind === 1) socket.write(CHUNKED_HEAD + chunk("hello") + LAST_CHUNK);
+        else if (kind === 2) socket.end(CHUNKED_HEAD + chunk("hello"));
+        else if (kind === 3) socket.write("HTTP/1.1 204 No Content\r\n\r\n");
+        else socket.write("<html><body>It works!</body></html>\r\n\r\n");
+      });
+      const { signal } = new AbortController();
+      for (let index = 0; index < 25; index++) {
+        const { body } = (await send(client, server.url, { signal }).catch(() => undefined)) ?? {};
+        if (index % 2 === 0) await body?.text(index % 4 === 0 ? 100 : 1).catch(() => undefined);
+        else body?.cancel();
+      }
+      await faultOf(send(client, "http://127.0.0.1:1/", { signal }));
+      await faultOf(send(client, "file:///x", { signal }));
+      await faultOf(send(client, server.url, { signal, pinnedAddress: "no address" }));
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+    });
+  });
+
+const reuseSuite = (client: UpstreamClient): void =>
+  describe("connections that are used again", () => {
+    test("many calls go over one connection, read or as text", async () => {
+      await using server = await rawServer((socket, request) => void socket.write(request.number % 2 === 0 ? plain("{}") : CHUNKED_HEAD + chunk("{}") + LAST_CHUNK));
+      for (let index = 0; index < 40; index++) expect(await (index % 3 === 0 ? send(client, server.url).then(readAll) : post(client, server.url))).toBe("{}");
+      expect([server.connections(), server.requests.length]).toEqual([1, 40]);
+    });
+
+    test("a server that closes after each answer without saying so costs no call", async () => {
+      await using server = await rawServer((socket) => void socket.end(plain("{}")));
+      for (let index = 0; index < 60; index++) expect(await post(client, server.url)).toBe("{}");
+      expect(server.requests.length).toBe(60);
+    });
+
+    test("a server that closes a kept connection just as the next request comes costs no call", async () => {
+      for (const close of ["end", "reset"] as const) {
+        const asked = new Map<number, number>();
+        await using server = await rawServer((socket, { connection }) => {
+          const before = asked.get(connection) ?? 0;
+          asked.set(connection, before + 1);
+          if (before === 0) socket.write(plain("{}"));
+          else if (close === "end") socket.end();
+          else socket.resetAndDestroy();
+        });
+        for (let index = 0; index < 20; index++) expect(await post(client, server.url)).toBe("{}");
+      }
+    });
+
+    test("a request that was taken and worked on is not sent again when the connection breaks", async () => {
+      await using server = await rawServer((socket) => void setTimeout(() => socket.resetAndDestroy(), 1_300));
+      expect(await faultKind(send(client, server.url, { firstByteTimeoutMs: 5_000 }))).toBe("connection");
+      expect(server.requests.length).toBe(1);
+    });
+
+    test("what follows a whole answer on the same connection is nobody's answer", async () => {
+      await using server = await rawServer((socket, request) => void socket.write(request.number === 1 ? Buffer.concat([plain("first"), plain("smuggled")]) : plain("second")));
+      expect(await post(client, server.url)).toBe("first");
+      expect(await post(client, server.url)).toBe("second");
+    });
+  });
+
+const memorySuite = (client: UpstreamClient): void =>
+  describe("memory", () => {
+    const residentBytes = (): number => {
+      Bun.gc(true);
+      return process.memoryUsage.rss();
+    };
+
+    test("[d8.5] a reader that stops holds an endless body, and memory stays flat", async () => {
+      let sent = (): number => 0;
+      await using server = await rawServer((socket) => void (socket.write(CHUNKED_HEAD), (sent = flood(socket, Buffer.from(chunk("x".repeat(64 * 1024))), 1024 * MEGABYTE))));
+      const before = residentBytes();
+      const { body } = await send(client, server.url);
+      for (let index = 0; index < 3; index++) await body.read();
+      // What the kernel and one buffer of the client take is taken at once; then nothing more.
+      let held = -1;
+      for (let waits = 0; held !== sent(); waits++) {
+        expect(waits).toBeLessThan(20);
+        held = sent();
+        await Bun.sleep(250);
+      }
+      expect(held).toBeLessThan(64 * MEGABYTE);
+      expect(residentBytes() - before).toBeLessThan(96 * MEGABYTE);
+      body.cancel();
+      await server.allClosed(CLOSE_MS);
+    }, 20_000);
+
+    test("a gzip bomb against text(maxBytes) is too large, and memory stays flat", async () => {
+      const bomb = gzipBomb();
+      await using server = await rawServer((socket) => void socket.write(Buffer.concat([Buffer.from("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), bomb])));
+      const before = residentBytes();
+      const { body } = await send(client, server.url);
+      expect(await faultKind(body.text(MEGABYTE))).toBe("too_large");
+      expect(process.memoryUsage.rss() - before).toBeLessThan(96 * MEGABYTE);
+      await server.allClosed(CLOSE_MS);
+    }, 20_000);
+
+    test("a thousand calls of every end leave no connection behind", async () => {
+      await using server = await rawServer((socket, request) => void socket.write(request.number % 2 === 0 ? plain("{}") : CHUNKED_HEAD + chunk("hello")));
+      for (let round = 0; round < 20; round++) {
+        await Promise.all(
+          Array.from({ length: 50 }, async () => {
+            const { body } = await send(client, server.url);
+            await body.read();
+            body.cancel();
+          }),
+        );
+      }
+      expect(server.requests.length).toBe(1_000);
+      await Bun.sleep(50);
+      // Only connections that are kept for the next call; those of unfinished bodies are gone.
+      expect(server.open()).toBeLessThanOrEqual(64);
+    }, 20_000);
+  });
+
+/** 1 GiB of zeros in 1 MB of gzip: a header and one block over and over, which a full flush makes independent of what was before. */
+function gzipBomb(): Buffer {
+  const block = deflateRawSync(Buffer.alloc(MEGABYTE), { level: 9, finishFlush: constants.Z_FULL_FLUSH });
+  return Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]), ...Array<Uint8Array>(1_024).fill(block)]);
+}
+
+/** A listener that never accepts, with its backlog full; `url` is null where it could not be filled. */
+async function blackHole(): Promise<AsyncDisposable & { readonly url: string | null }> {
+  const program = `const server = require("node:net").createServer();
+    server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
+      require("node:fs").writeSync(1, server.address().port + "\\n");
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20000);
+      process.exit();
+    });`;
+  const listener = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "ignore" });
+  const first = await listener.stdout.getReader().read();
+  const port = Number(new TextDecoder().decode(first.value));
+  const connected = new Set<Socket>();
+  const sockets = Array.from({ length: 700 }, () => {
+    const socket = createConnection(port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    return socket.once("connect", () => connected.add(socket));
+  });
+  let seen = -1;
+  while (seen !== connected.size) {
+    seen = connected.size;
+    await Bun.sleep(200);
+  }
+  return {
+    url: connected.size > 0 && connected.size < sockets.length ? `http://127.0.0.1:${port}/` : null,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      listener.kill(9);
+      await listener.exited;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+// What is checked in holds everywhere: exact versions, a lock file without addresses, and nothing of the machine it was written on.
+import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { Glob } from "bun";
+import { packageFolder } from "../../bin/runtime.mjs";
+import lock from "../../package-lock.json" with { type: "json" };
+import manifest from "../../package.json" with { type: "json" };
+
+const MAX_TEXT_BYTES = 2_000_000;
+/** Folders that every machine has, or that a temporary checkout stands in. */
+const ORDINARY_FOLDERS = /^(\/|\/(tmp|var|usr|opt|home|srv|app|mnt|build|builds|github|workspace)(\/.*)?|[A-Z]:\\?)$/;
+
+/** What git tracks or would track; without git, everything but what .gitignore names. */
+function projectFiles(): readonly string[] {
+  const listed = spawnSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], { cwd: packageFolder, encoding: "utf8" });
+  const paths = listed.status === 0 ? listed.stdout.split("\0").filter((path) => path !== "") : [...new Glob("**/*").scanSync({ cwd: packageFolder, dot: true })].filter((path) => !/^(node_modules|data|\.git)\//.test(path));
+  return paths.filter((path) => existsSync(join(packageFolder, path)) && statSync(join(packageFolder, path)).isFile());
+}
+
+/** Lines of text files that match, as `path:line text`. */
+function linesWith(pattern: RegExp, except: readonly string[] = []): readonly string[] {
+  return projectFiles()
+    .filter((path) => !except.includes(path) && statSync(join(packageFolder, path)).size <= MAX_TEXT_BYTES)
+    .flatMap((path) => {
+      const text = readFileSync(join(packageFolder, path), "utf8");
+      return text.includes("\0") ? [] : text.split("\n").flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1} ${line.trim().slice(0, 120)}`] : []));
+    });
+}
+
+test("the lock file records no download address and agrees with package.json", () => {
+  const packages: Readonly<Record<string, object>> = lock.packages;
+  expect(Object.entries(packages).flatMap(([name, entry]) => ("resolved" in entry ? [name] : []))).toEqual([]);
+  expect(readFileSync(join(packageFolder, "package-lock.json"), "utf8")).not.toMatch(/https?:\/\/[^"]*\.tgz/);
+  expect(lock.packages[""]).toMatchObject({ version: manifest.version, dependencies: manifest.dependencies, devDependencies: manifest.devDependencies });
+});
+
+test("every version is exact, so that an old Node does not choose an older major", () => {
+  const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version));
+  expect(loose).toEqual([]);
+});
+
+test("every package with an install script is named in allowScripts, which npm 12 asks for", () => {
+  const scripted = Object.entries(lock.packages as Readonly<Record<string, { readonly hasInstallScript?: boolean; readonly optional?: boolean }>>)
+    .filter(([, entry]) => entry.hasInstallScript === true && entry.optional !== true)
+    .map(([path]) => path.replace(/^.*node_modules\//, ""));
+  expect(scripted.filter((name) => !(name in manifest.allowScripts))).toEqual([]);
+});
+
+test("no file names a path of the machine it was written on", () => {
+  const own = [homedir(), packageFolder, dirname(packageFolder)].filter((folder) => !ORDINARY_FOLDERS.test(folder));
+  for (const folder of own) expect(linesWith(new RegExp(`(^|[^A-Za-z0-9_.-])${RegExp.escape(folder)}([/\\\\]|$)`))).toEqual([]);
+  expect(linesWith(/(^|[^\w.-])\/(home|Users)\/(?!runner\b|user\b|you\b|node\b|bun\b|dragoman\b)[a-z]\w*\//)).toEqual([]);
+});
+
+test("no file chooses where packages come from", () => {
+  expect(linesWith(/^\s*(@[\w-]+:)?registry\s*=|--registry[= ]|_authToken/, ["test/packaging/repository.test.ts"])).toEqual([]);
+});
+
+test("no test is switched off for good, and no work is left open", () => {
+  const open = new RegExp(["\\b(it|test|describe)\\.(only|skip|todo)\\(", `\\b${"TO"}DO\\b`, `\\b${"FIX"}ME\\b`].join("|"));
+  expect(linesWith(open, ["package-lock.json"]).filter((line) => /^[^:]*\.(ts|tsx|mjs|md):/.test(line) && !/^test\/(verdict|packaging\/repository)\.?/.test(line))).toEqual([]);
+});

@@ -1,0 +1,427 @@
+// What goes to the Messages API: conversations, tools, parameters, pass-through. Each request is parsed from the text that a client would send.
+import { describe, expect, test } from "bun:test";
+import { parseChatRequest } from "../../src/chat/parse.ts";
+import { capabilityOf, type Capability } from "../../src/core/capability.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import { isObject, type JsonObject } from "../../src/core/json.ts";
+import { COMMON_PARAMETERS, type CommonParameter } from "../../src/core/params.ts";
+import type { Target } from "../../src/core/target.ts";
+import { factsOf } from "../../src/providers/anthropic/models.ts";
+import { anthropic } from "../../src/providers/anthropic/provider.ts";
+
+const ASK = [{ role: "user", content: "What is a dragoman?" }];
+
+function target(model: string, changes: Partial<Target> = {}): Target {
+  return { providerId: "anthropic", family: "anthropic", model, baseUrl: "https://api.anthropic.com", credential: null, apiVersion: null, headers: {}, guarded: false, ...changes };
+}
+function encode(body: object, model = "claude-sonnet-4-6", changes: Partial<Target> = {}) {
+  return anthropic.encodeRequest(parseChatRequest(JSON.stringify({ model: "anthropic:x", messages: ASK, ...body })), target(model, changes));
+}
+function sent(body: object, model?: string): Record<string, unknown> {
+  return JSON.parse(encode(body, model).request.body) as Record<string, unknown>;
+}
+function turns(messages: readonly object[], model?: string): unknown {
+  return sent({ messages }, model)["messages"];
+}
+function refusal(body: object, model?: string): GatewayError {
+  try {
+    sent(body, model);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+    throw thrown;
+  }
+  throw new Error("the request was encoded");
+}
+const call = (id: string, name: string, text: string, more: object = {}) => ({ id, type: "function", function: { name, arguments: text }, ...more });
+const weather = { type: "function", function: { name: "weather", description: "Now", parameters: { type: "object", properties: { city: { type: "string" } } } } };
+
+describe("address and headers", () => {
+  test("the endpoint follows the host, or the version where the address has it", () => {
+    expect(encode({}).request.url).toBe("https://api.anthropic.com/v1/messages");
+    expect(encode({}, "m", { baseUrl: "https://example.com/v1" }).request.url).toBe("https://example.com/v1/messages");
+  });
+  test("the version is the documented one unless the target says another", () => {
+    expect(encode({}).request.headers).toEqual({ "anthropic-version": "2023-06-01", "content-type": "application/json" });
+    expect(encode({}, "m", { apiVersion: "2027-01-01" }).request.headers["anthropic-version"]).toBe("2027-01-01");
+  });
+  test("headers of the caller are merged, and betas that the request needs join theirs", () => {
+    const { headers } = encode(
+      { messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file_1" } }] }], tools: [{ type: "code_execution_20250825", name: "code_execution" }] },
+      "m",
+      { headers: { "anthropic-beta": "context-1m-2025-08-07, files-api-2025-04-14", "x-own": "1", "content-type": "text/plain" } },
+    ).request;
+    expect(headers).toEqual({
+      "anthropic-version": "2023-06-01",
+      "anthropic-beta": "context-1m-2025-08-07,files-api-2025-04-14,code-execution-2025-08-25",
+      "x-own": "1",
+      "content-type": "application/json",
+    });
+  });
+  test("a credential becomes x-api-key, none leaves the request alone", () => {
+    const { request } = encode({});
+    expect(anthropic.sign(request, { apiKey: "sk-test", fromCaller: false }, 0).headers["x-api-key"]).toBe("sk-test");
+    expect(anthropic.sign(request, null, 0)).toBe(request);
+  });
+});
+
+describe("turns", () => {
+  test("one system message is a string; system and developer messages from anywhere stand together, as blocks", () => {
+    expect(sent({ messages: [{ role: "system", content: "Be brief." }, ...ASK] })).toMatchObject({ system: "Be brief.", messages: ASK });
+    const marked = { type: "text", text: "Long.", cache_control: { type: "ephemeral" } };
+    expect(sent({ messages: [{ role: "system", content: [marked] }, ...ASK, { role: "developer", content: "Now in French." }] })).toMatchObject({
+      system: [marked, { type: "text", text: "Now in French." }],
+      messages: ASK,
+    });
+    expect(sent({ messages: [{ role: "system", content: "" }, ...ASK] })).not.toHaveProperty("system");
+  });
+  test("a picture in a system message is refused with its place", () => {
+    const error = refusal({ messages: [{ role: "system", content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] }, ...ASK] });
+    expect([error.code, error.param]).toEqual(["unsupported_content_block", "messages[0].content"]);
+  });
+  test("neighbours of one role become one turn, and the results of tools stand first in it", () => {
+    expect(
+      turns([
+        { role: "user", content: "a" },
+        { role: "user", content: [{ type: "text", text: "b" }] },
+        { role: "assistant", content: "c", tool_calls: [call("t1", "f", '{"x":1}'), call("t2", "g", "")] },
+        { role: "user", content: "never mind" },
+        { role: "tool", tool_call_id: "t1", content: "one" },
+        { role: "tool", tool_call_id: "t2", content: [{ type: "text", text: "two" }, { type: "image_url", image_url: { url: "data:image/png;base64,QUJD" } }] },
+      ]),
+    ).toEqual([
+      { role: "user", content: [{ type: "text", text: "a" }, { type: "text", text: "b" }] },
+      { role: "assistant", content: [{ type: "text", text: "c" }, { type: "tool_use", id: "t1", name: "f", input: { x: 1 } }, { type: "tool_use", id: "t2", name: "g", input: {} }] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "t1", content: "one" },
+          { type: "tool_result", tool_use_id: "t2", content: [{ type: "text", text: "two" }, { type: "image", source: { type: "base64", media_type: "image/png", data: "QUJD" } }] },
+          { type: "text", text: "never mind" },
+        ],
+      },
+    ]);
+  });
+  test("messages and parts that say nothing leave no turn and no block behind", () => {
+    expect(turns([...ASK, { role: "assistant", content: "" }, { role: "user", content: [{ type: "text", text: "" }, { type: "text", text: "still" }] }])).toEqual([
+      { role: "user", content: [{ type: "text", text: "What is a dragoman?" }, { type: "text", text: "still" }] },
+    ]);
+  });
+  test("arguments that are no object reach the model wrapped, digits and all", () => {
+    const inputs = turns([...ASK, { role: "assistant", content: null, tool_calls: [call("a", "f", '{"city": "To'), call("b", "f", "[1]"), call("c", "f", '{"n":12345678901234567890}')] }]);
+    expect(inputs).toMatchObject([{}, { content: [{ input: { INVALID_JSON: '{"city": "To' } }, { input: { INVALID_JSON: "[1]" } }, {}] }]);
+    expect(encode({ messages: [...ASK, { role: "assistant", content: null, tool_calls: [call("c", "f", '{"n":12345678901234567890}')] }] }).request.body).toContain('"input":{"n":12345678901234567890}');
+  });
+  test("ids of other vendors are made fit at both ends of a call", () => {
+    expect(turns([...ASK, { role: "assistant", content: null, tool_calls: [call("call.1:a", "f", "{}")] }, { role: "tool", tool_call_id: "call.1:a", content: "" }])).toMatchObject([
+      {},
+      { content: [{ id: "call_1_a" }] },
+      { content: [{ tool_use_id: "call_1_a", content: "" }] },
+    ]);
+  });
+  test("[d6.6] the deprecated function messages are calls and results as well", () => {
+    expect(turns([...ASK, { role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } }, { role: "function", name: "f", content: "42" }])).toMatchObject([
+      {},
+      { role: "assistant", content: [{ type: "tool_use", id: "call_1", name: "f", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: "42" }] },
+    ]);
+  });
+  test("a refusal of an earlier answer is text", () => {
+    expect(turns([...ASK, { role: "assistant", content: "", refusal: "I will not." }, ...ASK])).toMatchObject([{}, { role: "assistant", content: [{ type: "text", text: "I will not." }] }, {}]);
+    expect(turns([...ASK, { role: "assistant", content: [{ type: "refusal", refusal: "No." }] }, ...ASK])).toMatchObject([{}, { content: [{ type: "text", text: "No." }] }, {}]);
+  });
+  test("cache_control of a message marks its last block, that of a part or call its own", () => {
+    const mark = { type: "ephemeral", ttl: "1h" };
+    expect(
+      turns([
+        { role: "user", content: "a", cache_control: mark },
+        { role: "assistant", content: "b", tool_calls: [call("t", "f", "{}", { cache_control: mark })] },
+        { role: "tool", tool_call_id: "t", content: "c", cache_control: mark },
+        { role: "user", content: [{ type: "text", text: "d", cache_control: mark }, { type: "text", text: "e" }] },
+      ]),
+    ).toEqual([
+      { role: "user", content: [{ type: "text", text: "a", cache_control: mark }] },
+      { role: "assistant", content: [{ type: "text", text: "b" }, { type: "tool_use", id: "t", name: "f", input: {}, cache_control: mark }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "c", cache_control: mark }, { type: "text", text: "d", cache_control: mark }, { type: "text", text: "e" }] },
+    ]);
+  });
+  test("blocks of the vendor's own form pass as they are", () => {
+    const blocks = [{ type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } }, { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] }];
+    expect(turns([...ASK, { role: "assistant", content: blocks }, ...ASK])).toMatchObject([{}, { role: "assistant", content: blocks }, {}]);
+  });
+});
+
+describe("thinking goes back", () => {
+  const answer = (...details: object[]) => ({ role: "assistant", content: "Sure.", reasoning_details: details, tool_calls: [call("t", "f", "{}")] });
+  test("signed and redacted blocks stand first in their turn, unchanged", () => {
+    expect(
+      turns([
+        ...ASK,
+        answer(
+          { type: "reasoning.text", text: "Hm.", signature: "c2ln", format: "anthropic-claude-v1", index: 0 },
+          { type: "reasoning.encrypted", data: "cmVk", format: "anthropic-claude-v1", index: 1 },
+          { type: "reasoning.text", signature: "b25seQ==" },
+        ),
+      ]),
+    ).toMatchObject([
+      {},
+      { content: [{ type: "thinking", thinking: "Hm.", signature: "c2ln" }, { type: "redacted_thinking", data: "cmVk" }, { type: "thinking", thinking: "", signature: "b25seQ==" }, { type: "text" }, { type: "tool_use" }] },
+    ]);
+  });
+  test("what the vendor would refuse stays out: unsigned thoughts, other vendors' blocks", () => {
+    const message = { ...answer({ type: "reasoning.text", text: "Hm." }, { type: "reasoning.encrypted", data: "x", format: "openai-responses-v1" }, { type: "reasoning.summary", summary: "s" }), reasoning_content: "Hm." };
+    expect(turns([...ASK, message])).toMatchObject([{}, { content: [{ type: "text", text: "Sure." }, { type: "tool_use" }] }]);
+  });
+  test("a signature survives answer, client and next request", () => {
+    const content = [{ type: "thinking", thinking: "First.", signature: "U0lH" }, { type: "redacted_thinking", data: "UkVE" }, { type: "tool_use", id: "toolu_1", name: "f", input: { a: 1 }, caller: { type: "code_execution_20250825", tool_id: "srvtoolu_9" } }];
+    const decoded = anthropic.decodeResponse(JSON.stringify({ type: "message", id: "msg_1", content, stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 2 } }), { model: "m", memo: null });
+    expect(turns([...ASK, decoded.choices[0]!.message])).toMatchObject([{}, { role: "assistant", content }]);
+  });
+});
+
+describe("parts", () => {
+  const block = (part: object) => (turns([{ role: "user", content: [part] }]) as readonly { readonly content: readonly JsonObject[] }[])[0]!.content[0];
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+  test("a picture by address or inside", () => {
+    expect(block({ type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" }, cache_control: { type: "ephemeral" } })).toEqual({
+      type: "image",
+      source: { type: "url", url: "https://example.com/a.png" },
+      cache_control: { type: "ephemeral" },
+    });
+    expect(block({ type: "image_url", image_url: { url: "data:image/JPEG;base64,QUJD" } })).toEqual({ type: "image", source: { type: "base64", media_type: "image/jpeg", data: "QUJD" } });
+    expect(block({ type: "image_url", image_url: { url: "data:application/pdf;base64,QUJD" } })).toEqual({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "QUJD" } });
+    expect(block({ type: "image_url", image_url: { url: "data:image/svg+xml,%3Csvg/%3E" } })).toMatchObject({ source: { data: base64("<svg/>") } });
+  });
+  test("a file inside is a document with its name as title; text is decoded, a picture is a picture", () => {
+    expect(block({ type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,QUJD" } })).toEqual({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "QUJD" }, title: "a.pdf" });
+    expect(block({ type: "file", file: { filename: "a.pdf", file_data: "QUJD" } })).toMatchObject({ source: { type: "base64", media_type: "application/pdf", data: "QUJD" } });
+    expect(block({ type: "file", file: { filename: "a.md", file_data: `data:text/markdown;base64,${base64("# Grüße")}` } })).toEqual({ type: "document", source: { type: "text", media_type: "text/plain", data: "# Grüße" }, title: "a.md" });
+    expect(block({ type: "file", file: { file_data: "data:image/png;base64,QUJD" } })).toEqual({ type: "image", source: { type: "base64", media_type: "image/png", data: "QUJD" } });
+  });
+  test("a file by id is an upload, by address a document there", () => {
+    expect(block({ type: "file", file: { file_id: "file_1" } })).toEqual({ type: "document", source: { type: "file", file_id: "file_1" } });
+    expect(block({ type: "file", file: { file_id: "file_2", filename: "cat.png" } })).toEqual({ type: "image", source: { type: "file", file_id: "file_2" } });
+    expect(block({ type: "file", file: { file_id: "https://example.com/a.pdf" } })).toEqual({ type: "document", source: { type: "url", url: "https://example.com/a.pdf" } });
+    expect(block({ type: "file", file: { file_id: "data:application/pdf;base64,QUJD" } })).toMatchObject({ type: "document", source: { type: "base64", data: "QUJD" } });
+  });
+  test("a document keeps its options, and its source takes the form that fits its media type", () => {
+    const options = { title: "T", context: "C", citations: { enabled: true } };
+    expect(block({ type: "document", source: { type: "text", media_type: "text/plain", data: "x" }, ...options })).toEqual({ type: "document", source: { type: "text", media_type: "text/plain", data: "x" }, ...options });
+    expect(block({ type: "document", source: { type: "base64", media_type: "text/csv", data: base64("a,b") } })).toEqual({ type: "document", source: { type: "text", media_type: "text/plain", data: "a,b" } });
+    expect(block({ type: "document", source: { type: "text", media_type: "application/pdf", data: "QUJD" } })).toEqual({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "QUJD" } });
+    expect(block({ type: "document", source: { type: "base64", media_type: "image/png", data: "QUJD" } })).toEqual({ type: "image", source: { type: "base64", media_type: "image/png", data: "QUJD" } });
+    for (const source of [{ type: "url", url: "https://example.com/a.pdf" }, { type: "file", file_id: "f" }, { type: "content", content: [{ type: "text", text: "t" }] }]) expect(block({ type: "document", source })).toEqual({ type: "document", source });
+  });
+  test("what the vendor has no block for is refused with its place", () => {
+    const error = refusal({ messages: [{ role: "user", content: [{ type: "text", text: "a" }, { type: "input_audio", input_audio: { data: "QUJD", format: "wav" } }] }] });
+    expect([error.code, error.param]).toEqual(["unsupported_content_block", "messages[0].content[1]"]);
+  });
+});
+
+describe("tools", () => {
+  test("a function becomes a tool; keys that only the vendor knows stay", () => {
+    const strict = { type: "function", function: { name: "f", parameters: {}, strict: true }, cache_control: { type: "ephemeral" }, defer_loading: true };
+    expect(sent({ tools: [weather, strict, { type: "function", function: { name: "g" } }] })["tools"]).toEqual([
+      { name: "weather", description: "Now", input_schema: weather.function.parameters },
+      { name: "f", input_schema: { type: "object", properties: {} }, strict: true, cache_control: { type: "ephemeral" }, defer_loading: true },
+      { name: "g", input_schema: { type: "object", properties: {} } },
+    ]);
+  });
+  test("a schema is never mended: the vendor's word on it is the better one", () => {
+    expect(sent({ tools: [{ type: "function", function: { name: "f", parameters: { anyOf: [] } } }] })).toMatchObject({ tools: [{ input_schema: { anyOf: [] } }] });
+  });
+  test("[d5.7] the vendor's own tools pass as they are, and the dialect names them", () => {
+    const tools = [{ type: "web_search_20260318", name: "web_search", max_uses: 3 }, { type: "bash_20250124", name: "bash" }, { type: "custom", name: "c", input_schema: { type: "object" } }];
+    expect(sent({ tools })["tools"]).toEqual(tools);
+    const named = (type: string) => anthropic.dialect.tools.some((word) => (word.endsWith("*") ? type.startsWith(word.slice(0, -1)) : type === word));
+    expect(tools.map(({ type }) => named(type))).toEqual([true, true, true]);
+    expect(named("file_search")).toBe(false);
+  });
+  test.each([
+    ["auto", { type: "auto" }],
+    ["none", { type: "none" }],
+    ["required", { type: "any" }],
+    ["any", { type: "any" }],
+    [{ type: "function", function: { name: "weather" } }, { type: "tool", name: "weather" }],
+    [{ type: "tool", name: "weather" }, { type: "tool", name: "weather" }],
+  ])("tool_choice %j", (choice, wire) => {
+    expect(sent({ tools: [weather], tool_choice: choice })["tool_choice"]).toEqual(wire);
+  });
+  test("parallel_tool_calls false needs a choice to stand in; true and a choice without tools say nothing", () => {
+    expect(sent({ tools: [weather], parallel_tool_calls: false })["tool_choice"]).toEqual({ type: "auto", disable_parallel_tool_use: true });
+    expect(sent({ tools: [weather], parallel_tool_calls: false, tool_choice: "required" })["tool_choice"]).toEqual({ type: "any", disable_parallel_tool_use: true });
+    expect(sent({ tools: [weather], parallel_tool_calls: false, tool_choice: "none" })["tool_choice"]).toEqual({ type: "none" });
+    expect(sent({ tools: [weather], parallel_tool_calls: true })).not.toHaveProperty("tool_choice");
+    expect(sent({ tools: [], tool_choice: "auto", parallel_tool_calls: false })).not.toHaveProperty("tool_choice");
+  });
+  test("web_search_options is the vendor's search tool", () => {
+    const place = { city: "Izmir", country: "TR" };
+    expect(sent({ web_search_options: { search_context_size: "medium", user_location: { type: "approximate", approximate: place } } })["tools"]).toEqual([
+      { type: "web_search_20250305", name: "web_search", user_location: { type: "approximate", ...place } },
+    ]);
+    expect(refusal({ web_search_options: { search_context_size: "high" } })).toMatchObject({ code: "unsupported_value", param: "web_search_options.search_context_size" });
+  });
+});
+
+describe("parameters", () => {
+  test("[d5.5] the output bound has one name here, and is sent whatever the caller said", () => {
+    expect(sent({ max_completion_tokens: 7 })["max_tokens"]).toBe(7);
+    expect(sent({ max_tokens: 500_000 })["max_tokens"]).toBe(500_000);
+    const defaults = { "claude-3-opus-20240229": 4_096, "claude-3-5-haiku-20241022": 8_192, "claude-opus-4-1-20250805": 32_000, "claude-opus-4-20250514": 32_000, "claude-sonnet-4-0": 64_000, "claude-haiku-4-5": 64_000, "claude-opus-4-6": 128_000, "claude-opus-5-5": 128_000, "claude-sonnet-7": 128_000, "my-model": 8_192 };
+    expect(Object.fromEntries(Object.keys(defaults).map((model) => [model, sent({}, model)["max_tokens"]]))).toEqual(defaults);
+  });
+  test("sampling, stop, user and tier", () => {
+    expect(sent({ temperature: 0.3, top_p: 0.9, stop: "END", user: "u1", service_tier: "default" })).toMatchObject({ temperature: 0.3, top_p: 0.9, stop_sequences: ["END"], metadata: { user_id: "u1" }, service_tier: "standard_only" });
+    expect(sent({ stop: ["a", "b"], user: "u1", safety_identifier: "s1", service_tier: "auto", stream: true })).toMatchObject({ stop_sequences: ["a", "b"], metadata: { user_id: "s1" }, service_tier: "auto", stream: true });
+    expect(sent({ stop: "", stream: false })).toEqual({ model: "claude-sonnet-4-6", max_tokens: 128_000, messages: ASK });
+  });
+  test.each([
+    ["claude-sonnet-4-6", "medium", { thinking: { type: "adaptive" }, output_config: { effort: "medium" } }],
+    ["claude-sonnet-4-6", "minimal", { thinking: { type: "adaptive" }, output_config: { effort: "low" } }],
+    ["claude-sonnet-4-6", "xhigh", { thinking: { type: "adaptive" }, output_config: { effort: "max" } }],
+    ["claude-opus-4-8", "xhigh", { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } }],
+    ["claude-sonnet-5", "none", { thinking: { type: "disabled" } }],
+    ["claude-sonnet-5-5", "none", { thinking: { type: "between_tools" } }],
+    ["claude-opus-4-5-20251101", "xhigh", { thinking: { type: "enabled", budget_tokens: 32_000 }, output_config: { effort: "high" } }],
+    ["claude-sonnet-4-5", "high", { thinking: { type: "enabled", budget_tokens: 24_000 } }],
+    ["claude-3-7-sonnet-20250219", "none", { thinking: { type: "disabled" } }],
+  ])("reasoning_effort on %s: %s", (model, effort, wire) => {
+    const { thinking, output_config: config } = sent({ reasoning_effort: effort }, model);
+    expect({ thinking, ...(config !== undefined && { output_config: config }) } as object).toEqual(wire);
+  });
+  test("a budget leaves room for the answer inside max_tokens, or is refused", () => {
+    expect(sent({ reasoning_effort: "high", max_tokens: 5_000 }, "claude-sonnet-4-5")).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 4_000 } });
+    expect(sent({ reasoning_effort: "high", max_tokens: 1_025 }, "claude-sonnet-4-5")).toMatchObject({ thinking: { budget_tokens: 1_024 } });
+    expect(refusal({ reasoning_effort: "low", max_tokens: 1_024 }, "claude-sonnet-4-5")).toMatchObject({ code: "unsupported_value", param: "reasoning_effort" });
+  });
+  test("names that changed are told", () => {
+    expect(encode({ max_tokens: 5, stop: "x", user: "u", reasoning_effort: "low", response_format: { type: "json_object" } }).mapped).toEqual([
+      "max_completion_tokens -> max_tokens",
+      "stop -> stop_sequences",
+      "user -> metadata.user_id",
+      "reasoning_effort -> thinking",
+      "response_format -> a forced tool call",
+    ]);
+  });
+});
+
+describe("JSON", () => {
+  const closed = { type: "object", properties: { a: { type: "string" }, minimum: { type: "array", items: { type: "integer" } } }, required: ["a"], additionalProperties: false };
+  const asked = (schema: object | undefined, strict?: boolean) => ({ response_format: { type: "json_schema", json_schema: { name: "answer", schema, ...(strict !== undefined && { strict }) } } });
+
+  test("a schema is the vendor's own output format where the model has it, beside tools and effort", () => {
+    expect(sent({ ...asked(closed), tools: [weather], reasoning_effort: "low" }, "claude-sonnet-4-6")).toMatchObject({
+      output_config: { effort: "low", format: { type: "json_schema", schema: closed } },
+      tools: [{ name: "weather" }],
+    });
+    expect(sent(asked(closed), "claude-sonnet-4-6")).not.toHaveProperty("tools");
+  });
+  test("a strict schema goes to the vendor whatever it holds; without strict, one outside its subset becomes a tool", () => {
+    const open = { type: "object", properties: { n: { type: "integer", minimum: 1 } }, additionalProperties: false };
+    expect(sent(asked(open, true))).toMatchObject({ output_config: { format: { schema: open } } });
+    expect(sent(asked(open))).toMatchObject({ tools: [{ name: "respond_with_json", input_schema: open }], tool_choice: { type: "tool", name: "respond_with_json" } });
+    expect(sent(asked({ type: "object", properties: {} }, false))).not.toHaveProperty("output_config");
+    expect(sent(asked(open), "claude-opus-5-5")).toMatchObject({ output_config: { format: { schema: open } } });
+  });
+  test("[d6.8] without it, a forced tool call gives the JSON", () => {
+    expect(sent(asked(closed, true), "claude-3-7-sonnet-20250219")).toMatchObject({
+      tools: [{ name: "respond_with_json", input_schema: closed }],
+      tool_choice: { type: "tool", name: "respond_with_json", disable_parallel_tool_use: true },
+    });
+    expect(sent({ response_format: { type: "json_object" } })).toMatchObject({ tools: [{ input_schema: { type: "object", additionalProperties: true } }], tool_choice: { type: "tool", name: "respond_with_json" } });
+    expect(sent({ response_format: { type: "text" } })).not.toHaveProperty("tools");
+  });
+  test("the caller's own tools stay callable beside it, and a call that the caller forces comes first", () => {
+    const json = { response_format: { type: "json_object" } };
+    expect(sent({ ...json, tools: [weather] })).toMatchObject({ tools: [{ name: "weather" }, { name: "respond_with_json" }], tool_choice: { type: "any" } });
+    expect(sent({ ...json, tools: [weather], tool_choice: "none" })).toMatchObject({ tool_choice: { type: "tool", name: "respond_with_json" } });
+    const forced = encode({ ...json, tools: [weather], tool_choice: "required" });
+    expect(JSON.parse(forced.request.body)).toMatchObject({ tools: [{ name: "weather" }], tool_choice: { type: "any" } });
+    expect(forced.memo).toEqual({ answerTool: null });
+    expect(encode({ ...json, tools: [{ type: "function", function: { name: "respond_with_json" } }] }).memo).toEqual({ answerTool: "respond_with_json_" });
+  });
+  test("where the vendor refuses to force a tool it is said, with the cure", () => {
+    expect(refusal({ response_format: { type: "json_object" }, reasoning_effort: "low" }, "claude-sonnet-4-5")).toMatchObject({ code: "unsupported_value", param: "response_format" });
+    expect(refusal({ response_format: { type: "json_object" } }, "claude-opus-5-5").message).toContain("json_schema");
+    expect(sent({ ...asked({ type: "object" }), thinking: { type: "enabled", budget_tokens: 2_000 } }, "claude-sonnet-4-5")).toHaveProperty("output_config");
+  });
+});
+
+describe("pass-through", () => {
+  test("[d6.5] other fields go to the top of the body untouched, objects merged key by key", () => {
+    expect(sent({ top_k: 5, container: { id: "c" }, cache_control: { type: "ephemeral" }, thinking: { display: "summarized" }, output_config: { task_budget: { total: 9 } }, reasoning_effort: "high", metadata: { run: 1 } })).toEqual({
+      model: "claude-sonnet-4-6",
+      max_tokens: 128_000,
+      messages: ASK,
+      top_k: 5,
+      container: { id: "c" },
+      cache_control: { type: "ephemeral" },
+      thinking: { type: "adaptive", display: "summarized" },
+      output_config: { effort: "high", task_budget: { total: 9 } },
+    });
+    expect(encode({ extra_body: { top_k: 1 } }).request.body).toContain('"top_k":1');
+  });
+  test("[d6.5] what the gateway encoded is never overwritten", () => {
+    expect(refusal({ reasoning_effort: "low", output_config: { effort: "max" } })).toMatchObject({ code: "reserved_parameter", param: "output_config.effort" });
+    expect(sent({ reasoning_effort: "low", output_config: { effort: "low", format: null } })).toMatchObject({ output_config: { effort: "low" } });
+    for (const name of ["system", "stop_sequences", "mcp_servers"]) {
+      expect(anthropic.reserved.has(name)).toBe(true);
+      expect(refusal({ [name]: "x" })).toMatchObject({ code: "reserved_parameter", param: name });
+    }
+  });
+});
+
+describe("capabilities", () => {
+  /** A value that is not neutral for each parameter that some model takes. */
+  const SAMPLES: Partial<Record<CommonParameter, object>> = {
+    temperature: { temperature: 0.5 },
+    top_p: { top_p: 0.5 },
+    stream: { stream: true },
+    stop: { stop: ["x"] },
+    max_tokens: { max_tokens: 9 },
+    max_completion_tokens: { max_completion_tokens: 9 },
+    user: { user: "u" },
+    safety_identifier: { safety_identifier: "s" },
+    response_format: { response_format: { type: "json_object" } },
+    tools: { tools: [weather] },
+    tool_choice: { tools: [weather], tool_choice: "required" },
+    parallel_tool_calls: { tools: [weather], parallel_tool_calls: false },
+    reasoning_effort: { reasoning_effort: "low" },
+    service_tier: { service_tier: "default" },
+    web_search_options: { web_search_options: {} },
+  };
+  const MODELS = ["claude-3-opus-20240229", "claude-3-7-sonnet-20250219", "claude-opus-4-1", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-opus-4-7", "claude-sonnet-5", "claude-fable-5", "claude-fable-5-1", "claude-opus-5-5", "claude-haiku-5-5", "claude-next", "other"];
+
+  test("[d6.2] every parameter that is accepted changes the request, and no other has a sample", () => {
+    const accepted = COMMON_PARAMETERS.filter((name) => name !== "stream_options" && anthropic.capabilities.cells[name].support !== "unsupported");
+    expect(Object.keys(SAMPLES).sort()).toEqual(accepted.toSorted());
+    for (const name of accepted) {
+      const { [name]: _left, ...without } = SAMPLES[name] as Record<string, unknown>;
+      expect(encode({ ...SAMPLES[name] }, "other").request.body).not.toBe(encode(without, "other").request.body);
+    }
+  });
+  test("every word that a cell allows can be encoded, on every generation", () => {
+    for (const model of MODELS) {
+      for (const effort of capabilityOf(anthropic.capabilities, "reasoning_effort", model).values ?? []) {
+        const { thinking, output_config: config } = sent({ reasoning_effort: effort }, model);
+        expect(isObject(thinking)).toBe(true);
+        if (isObject(config)) expect(factsOf(model).efforts).toContain(config["effort"] as string);
+      }
+      for (const type of (capabilityOf(anthropic.capabilities, "response_format", model).values ?? ["json_object"]).filter((word) => word === "json_object")) expect(sent({ response_format: { type } }, model)).toHaveProperty("tool_choice");
+    }
+  });
+  test("cells differ where the models do", () => {
+    const cell = (name: CommonParameter, model: string): Capability => capabilityOf(anthropic.capabilities, name, model);
+    expect(cell("temperature", "claude-sonnet-4-6").range).toEqual([0, 1]);
+    expect(cell("temperature", "claude-opus-4-7").range).toEqual([1, 1]);
+    expect(cell("top_p", "claude-sonnet-5").range).toEqual([0.99, 1]);
+    expect(cell("reasoning_effort", "claude-3-5-sonnet-20240620").support).toBe("unsupported");
+    expect(cell("reasoning_effort", "claude-opus-5-5").values).not.toContain("none");
+    expect(cell("reasoning_effort", "claude-opus-5").values).toContain("none");
+    expect(cell("tool_choice", "claude-sonnet-5-5").values).toEqual(["auto", "none"]);
+    expect(cell("tool_choice", "claude-sonnet-5").values).toBeUndefined();
+    expect(cell("response_format", "claude-fable-5-1").values).toEqual(["text", "json_schema"]);
+    expect(cell("response_format", "claude-3-7-sonnet-latest").support).toBe("emulated");
+    expect(Object.values(anthropic.capabilities.cells).filter(({ note }) => note === undefined)).toEqual([]);
+  });
+});

@@ -1,0 +1,108 @@
+// What `npm test` runs: every *.test.ts under test/, each in a process of its own, so that one that crashes or hangs hides no other.
+// `npm test -- routing e2e/` narrows to the paths that contain one of the words. With DRAGOMAN_CI=1 nothing may be skipped but the recorded traffic.
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { Glob } from "bun";
+import { environment, isolation, packageFolder } from "../bin/runtime.mjs";
+import { trafficMissing } from "./traffic/cases.ts";
+import { judge, type Verdict } from "./verdict.ts";
+
+const TEST_TIMEOUT_MS = 30_000;
+const FILE_TIMEOUT_MS = 300_000;
+/** Real processes, real clocks, npm: these run one at a time, after the others. */
+const ALONE = /^test\/(e2e|packaging)\//;
+
+interface Outcome extends Verdict {
+  readonly file: string;
+}
+
+const strict = process.env["DRAGOMAN_CI"] === "1";
+const reports = mkdtempSync(join(tmpdir(), "dragoman-test-"));
+
+async function runFile(file: string): Promise<Outcome> {
+  const report = join(reports, `${file.replaceAll("/", "-")}.xml`);
+  // a file and not a pipe: a process that a test left behind would hold a pipe open for ever
+  const log = `${report}.log`;
+  const logHandle = openSync(log, "w");
+  const startedMs = performance.now();
+  const flags = [`--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
+  const child = Bun.spawn([process.execPath, ...isolation(packageFolder), "test", ...flags, `./${file}`], {
+    cwd: packageFolder,
+    env: environment(process.env),
+    stdin: "ignore",
+    stdout: logHandle,
+    stderr: logHandle,
+  });
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    child.kill("SIGKILL");
+  }, FILE_TIMEOUT_MS);
+  await child.exited;
+  clearTimeout(timer);
+  closeSync(logHandle);
+  const output = readFileSync(log, "utf8");
+  const ending = { exitCode: child.exitCode, signal: child.signalCode === null ? null : String(child.signalCode), timedOut, output };
+  const outcome = { file, ...judge(existsSync(report) ? readFileSync(report, "utf8") : null, ending, strict) };
+  printOutcome(outcome, output, performance.now() - startedMs);
+  return outcome;
+}
+
+function printOutcome({ file, passed, failed, skipped, faults }: Outcome, output: string, durationMs: number): void {
+  const parts = [`${passed} passed`, ...(failed > 0 ? [`${failed} failed`] : []), ...(skipped.length > 0 ? [`${skipped.length} skipped`] : [])];
+  console.log(`${failed > 0 ? "FAIL" : "ok  "} ${file}  ${parts.join(", ")}  ${(durationMs / 1000).toFixed(1)} s`);
+  for (const line of output.split("\n")) if (line.startsWith("alarm: ")) console.log(`     ${line}`);
+  if (failed === 0) return;
+  console.log(output.trimEnd().replaceAll(/^/gm, "     | "));
+  for (const fault of faults) console.log(`     ${file} ${fault}`);
+}
+
+async function runFiles(files: readonly string[], atOnce: number): Promise<readonly Outcome[]> {
+  const waiting = [...files];
+  const outcomes: Outcome[] = [];
+  const worker = async (): Promise<void> => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) outcomes.push(await runFile(file));
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return outcomes;
+}
+
+function printSurroundings(): void {
+  const answers = (program: string, argument: string): boolean => spawnSync(program, [argument], { stdio: "ignore", shell: process.platform === "win32" }).status === 0;
+  const things: readonly (readonly [name: string, there: boolean, without: string])[] = [
+    ["recorded provider traffic", !trafficMissing, "the tests that replay it are skipped; DRAGOMAN_TRAFFIC names its folder"],
+    ["npm", answers("npm", "--version"), "the tests of the package fail"],
+    ["openssl", answers("openssl", "version"), "tests that need a certificate of their own cannot run"],
+    ["curl", answers("curl", "--version"), "tests of the commands in the documentation cannot run"],
+  ];
+  for (const [name, there, without] of things) console.log(there ? `there:   ${name}` : `missing: ${name}; ${without}`);
+}
+
+function printSkipped(outcomes: readonly Outcome[]): void {
+  for (const { file, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
+    console.log(`skipped in ${file}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`);
+    for (const reason of reasons) console.log(`  because: ${reason.trim()}`);
+  }
+}
+
+const words = process.argv.slice(2).map((word) => word.replace(/^\.\//, ""));
+const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })].map((file) => file.replaceAll("\\", "/")).toSorted();
+const files = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
+
+printSurroundings();
+const together = await runFiles(files.filter((file) => !ALONE.test(file)), availableParallelism());
+const alone = await runFiles(files.filter((file) => ALONE.test(file)), 1);
+rmSync(reports, { recursive: true, force: true });
+
+const outcomes = [...together, ...alone];
+const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total, outcome) => total + of(outcome), 0);
+const failed = files.length === 0 ? 1 : sum((outcome) => outcome.failed);
+const skipped = sum((outcome) => outcome.skipped.length);
+printSkipped(outcomes);
+for (const outcome of outcomes.filter((each) => each.failed > 0)) console.log(`failed: ${outcome.file}`);
+if (files.length === 0) console.log(`no test file matches ${words.join(" ")}`);
+if (skipped > 0) console.log(`${skipped} skipped`);
+console.log(`${sum((outcome) => outcome.passed)} passed, ${failed} failed`);
+process.exit(failed > 0 ? 1 : 0);

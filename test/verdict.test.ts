@@ -1,0 +1,42 @@
+// The judge of the test runner can fail: a run that tells nothing, or less than it seems, is never a pass.
+import { describe, expect, test } from "bun:test";
+import { judge, type Ending } from "./verdict.ts";
+
+const GOOD: Ending = { exitCode: 0, signal: null, timedOut: false, output: "" };
+const report = (tests: number, failures: number, cases = ""): string => `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="0">${cases}</testsuites>`;
+const skippedCase = (name: string): string => `<testcase name="${name}" classname="">\n  <skipped />\n</testcase>`;
+
+describe("judge", () => {
+  test("counts what the report says", () => {
+    expect(judge(report(5, 0), GOOD, false)).toEqual({ passed: 5, failed: 0, skipped: [], reasons: [], faults: [] });
+    expect(judge(report(5, 2), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 2, faults: [] });
+  });
+
+  test("a run without a report has failed, also with exit code 0", () => {
+    expect(judge(null, GOOD, false)).toMatchObject({ passed: 0, failed: 1 });
+  });
+
+  test("a crash, a time-out and an exit code that no test explains are failures beside the tests", () => {
+    expect(judge(null, { ...GOOD, exitCode: null, signal: "SIGSEGV" }, false)).toMatchObject({ failed: 1, faults: ["was ended by SIGSEGV"] });
+    expect(judge(report(3, 0), { ...GOOD, exitCode: null, signal: "SIGKILL", timedOut: true }, false)).toMatchObject({ passed: 3, failed: 1, faults: ["took too long and was ended"] });
+    expect(judge(report(3, 0), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 1 });
+  });
+
+  test("a file without a test, and a test that is only announced, are failures", () => {
+    expect(judge(report(0, 0), GOOD, false)).toMatchObject({ failed: 1, faults: ["holds no test"] });
+    expect(judge(report(2, 0, '<testcase name="later"><skipped message="TODO" /></testcase>'), GOOD, false)).toMatchObject({ passed: 1, failed: 1 });
+  });
+
+  test("a skipped test needs a printed reason", () => {
+    const cases = skippedCase("replays &lt;all&gt;");
+    expect(judge(report(2, 0, cases), { ...GOOD, output: "(skip) replays <all>\n 1 skip\n" }, false)).toMatchObject({ passed: 1, failed: 1, skipped: ["replays <all>"] });
+    const told = { ...GOOD, output: "skipped: the recorded traffic is missing\n(skip) replays <all>\n" };
+    expect(judge(report(2, 0, cases), told, false)).toMatchObject({ passed: 1, failed: 0, reasons: ["skipped: the recorded traffic is missing"] });
+  });
+
+  test("in CI only the recorded traffic may be missing", () => {
+    const cases = skippedCase("a");
+    expect(judge(report(1, 0, cases), { ...GOOD, output: "skipped: the recorded traffic is missing" }, true).failed).toBe(0);
+    expect(judge(report(1, 0, cases), { ...GOOD, output: "skipped: no PostgreSQL here" }, true).failed).toBe(1);
+  });
+});

@@ -1,0 +1,66 @@
+// What one test file's process says about it. The counts come from Bun's junit report, which is written only when the run came to its end:
+// a file that leaves none has failed, whatever its exit code. https://bun.com/docs/test/reporters
+
+export interface Ending {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly timedOut: boolean;
+  /** Both streams. */
+  readonly output: string;
+}
+
+export interface Verdict {
+  readonly passed: number;
+  /** Failed tests and faults together. */
+  readonly failed: number;
+  readonly skipped: readonly string[];
+  /** The printed lines that say why tests were skipped. */
+  readonly reasons: readonly string[];
+  /** Why the file as a whole failed, beyond its tests. */
+  readonly faults: readonly string[];
+}
+
+/** `strict`: nothing may be skipped but for want of the recorded traffic. */
+export function judge(report: string | null, ending: Ending, strict: boolean): Verdict {
+  const tests = count(report, "tests");
+  const failedTests = count(report, "failures");
+  const skipped = skippedTests(report ?? "");
+  const reasons = skipReasons(ending.output);
+  const faults = [...endingFaults(report, ending, failedTests), ...skipFaults(skipped, reasons, strict)];
+  if (report !== null && tests === 0) faults.push("holds no test");
+  const announced = report?.split('<skipped message="TODO"').slice(1).length ?? 0;
+  if (announced > 0) faults.push("leaves tests to be written");
+  return { passed: tests - failedTests - skipped.length - announced, failed: failedTests + faults.length, skipped, reasons, faults };
+}
+
+function endingFaults(report: string | null, ending: Ending, failedTests: number): readonly string[] {
+  if (ending.timedOut) return ["took too long and was ended"];
+  if (ending.signal !== null) return [`was ended by ${ending.signal}`];
+  if (report === null) return [`ended with exit code ${ending.exitCode} and no report: it holds no test, or a test ended the process`];
+  if (ending.exitCode !== 0 && failedTests === 0) return [`ended with exit code ${ending.exitCode} though no test failed`];
+  return [];
+}
+
+function skipFaults(skipped: readonly string[], reasons: readonly string[], strict: boolean): readonly string[] {
+  if (skipped.length === 0) return [];
+  if (reasons.length === 0) return ["skips tests and prints no line with the word `skipped` that says why"];
+  if (strict && !reasons.every((reason) => /\b(traffic|vectors)\b/i.test(reason))) return ["skips tests in CI, where all but the recorded traffic has to be there"];
+  return [];
+}
+
+function count(report: string | null, name: string): number {
+  return Number(new RegExp(`<testsuites [^>]*\\b${name}="(\\d+)"`).exec(report ?? "")?.[1] ?? 0);
+}
+
+function skippedTests(report: string): readonly string[] {
+  return [...report.matchAll(/<testcase name="([^"]*)"[^>]*>\s*<skipped \/>/g)].map((match) => unescapeXml(match[1] ?? ""));
+}
+
+function unescapeXml(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&apos;", "'").replaceAll("&amp;", "&");
+}
+
+/** Bun's own result lines, which begin with `(skip)` or `(pass)`, are no reasons. */
+function skipReasons(output: string): readonly string[] {
+  return [...new Set(output.split("\n").filter((line) => /\bskip(s|ped|ping)?\b/i.test(line) && !/^\s*(\(\w+\)|\d+ skip)/.test(line)))];
+}
