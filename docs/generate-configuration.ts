@@ -21,7 +21,7 @@ export function configurationJsonSchema(families: readonly ProviderFamily[]): st
   const schema = editorForm(plainSchema());
   const providers = schema.properties!["providers"] as Schema;
   const entry = providers.additionalProperties as Schema;
-  const byId = [...families].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const byId = families.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   // `type` is a word of the known ones, or an expansion.
   entry.properties!["type"] = { ...(entry.properties!["type"] as Schema), anyOf: [{ enum: byId.map(({ id }) => id) }, EXPANSION] };
   providers.propertyNames = { anyOf: [{ pattern: PROVIDER_ID.source }, { const: "allow_private_addresses" }] };
@@ -44,9 +44,9 @@ function editorForm(node: Schema): Schema {
   const { title, description, default: fallback, variable: _variable, flag: _flag, ...form } = node as Schema & Notes;
   const words = { ...(title !== undefined && { title }), ...(description !== undefined && { description }), ...(fallback !== undefined && { default: fallback }) };
   if (form.properties !== undefined) form.properties = mapValues(form.properties as Record<string, Schema>, editorForm);
-  if (typeof form.additionalProperties === "object") form.additionalProperties = editorForm(form.additionalProperties as Schema);
+  if (typeof form.additionalProperties === "object") form.additionalProperties = editorForm(form.additionalProperties);
   if (form.items !== undefined) form.items = editorForm(form.items as Schema);
-  if (form.anyOf !== undefined) form.anyOf = (form.anyOf as Schema[]).map(editorForm);
+  if (form.anyOf !== undefined) form.anyOf = form.anyOf.map(editorForm);
   if (form.type === "object") return fallback === undefined ? { ...words, ...form } : { ...words, ...form, type: ["object", "null"] as unknown as "object" };
   const restricted = form.type !== "string" || form.enum !== undefined || form.pattern !== undefined;
   return form.type === undefined || form.type === "array" || !restricted ? { ...words, ...form } : { ...words, anyOf: [form, EXPANSION] };
@@ -89,8 +89,8 @@ providers:
 
 function section(name: string, schema: Schema): string {
   const members = (schema.properties ?? {}) as Record<string, Schema>;
-  const free = typeof schema.additionalProperties === "object" ? (schema.additionalProperties as Schema) : null;
-  const rows = [...Object.entries(members).flatMap(([key, member]) => rowsOf(`${key}`, member)), ...(free === null ? [] : rowsOf("<id>", free))];
+  const free = typeof schema.additionalProperties === "object" ? schema.additionalProperties : null;
+  const rows = [...Object.entries(members).flatMap(([key, member]) => rowsOf(key, member)), ...(free === null ? [] : rowsOf("<id>", free))];
   return `## \`${name}\`\n\n${schema.description}\n\n${table(["key", "type", "default", "meaning"], rows)}`;
 }
 
@@ -100,18 +100,18 @@ function rowsOf(path: string, schema: Schema): readonly (readonly string[])[] {
   const also = [notes.variable === undefined ? null : `\`${notes.variable}\``, notes.flag === undefined ? null : `\`${notes.flag}\``].filter((each) => each !== null);
   const meaning = `${schema.description ?? ""}${also.length === 0 ? "" : ` Also: ${also.join(", ")}.`}`;
   const own = schema.description === undefined ? [] : [[`\`${path}\``, typeOf(schema), defaultOf(schema), meaning]];
-  const inside = [...Object.entries(schema.properties ?? {}).flatMap(([key, member]) => rowsOf(`${path}.${key}`, member as Schema))];
+  const inside = Object.entries(schema.properties ?? {}).flatMap(([key, member]) => rowsOf(`${path}.${key}`, member as Schema));
   const forms = schema.type === "array" ? (((schema.items as Schema).anyOf ?? []) as readonly Schema[]).filter(({ type }) => type === "object") : [];
   return [...own, ...inside, ...forms.flatMap((form) => Object.entries(form.properties ?? {}).flatMap(([key, member]) => rowsOf(`${path}[].${key}`, member as Schema)))];
 }
 
 function typeOf(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.map((word) => `\`${String(word)}\``).join(", ");
-  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((form) => typeOf(form as Schema)))].join(" or ");
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((form) => typeOf(form)))].join(" or ");
   if (schema.type === "array") return `list of ${typeOf(schema.items as Schema)}`;
   if (schema.type === "object") return "mapping";
   const low = schema.exclusiveMinimum !== undefined ? ` above ${schema.exclusiveMinimum}` : schema.minimum !== undefined ? ` from ${schema.minimum}` : "";
-  return `${schema.type}${low}${schema.maximum === undefined ? "" : ` up to ${schema.maximum}`}`;
+  return `${String(schema.type)}${low}${schema.maximum === undefined ? "" : ` up to ${schema.maximum}`}`;
 }
 
 function defaultOf(schema: Schema): string {
@@ -121,7 +121,7 @@ function defaultOf(schema: Schema): string {
 }
 
 function environmentSection(families: readonly ProviderFamily[]): string {
-  const keyed = families.filter(({ keyVariables }) => keyVariables.length > 0).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const keyed = families.filter(({ keyVariables }) => keyVariables.length > 0).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const keys = keyed.map(({ id, label, keyVariables }) => [`\`${id}\``, label, keyVariables.map((name) => `\`${name}\``).join(" or ")]);
   const own = Object.entries(VARIABLES).map(([name, meaning]) => [`\`${name}\``, meaning]);
   return `## Environment variables\n\n${table(["variable", "meaning"], own)}\n\nThe key of a provider. With it the provider is enabled, unless it has no address of its own or the file says \`enabled: false\`. The key goes to the\nprovider's own address only. Of several names the first one that is set counts.\n\n${table(["provider", "name", "key"], keys)}`;

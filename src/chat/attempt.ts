@@ -44,7 +44,7 @@ async function send(encoded: EncodedRequest, { provider, target }: Resolved, cal
 }
 
 async function refusal(response: UpstreamResponse, { provider, target }: Resolved, call: Call, record: Attempt): Promise<GatewayError> {
-  const context = { provider, target, retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now()) };
+  const context = { provider, target, retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now(), target.family) };
   if (response.status >= 300 && response.status < 400) {
     response.body.cancel();
     return new GatewayError("upstream_invalid_response", `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`);

@@ -13,22 +13,31 @@ export interface LegacyParams {
 export function withToolsForFunctions(common: Readonly<Record<string, Json>>, gateway: Readonly<Record<string, Json>>): LegacyParams {
   const functions = gateway["functions"] as readonly JsonObject[] | undefined;
   const call = gateway["function_call"] as string | JsonObject | undefined;
-  if (functions === undefined && call === undefined) return { params: common, active: false, rewritten: [] };
-  const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find((name) => common[name] !== undefined);
-  if (clash !== undefined) {
-    const legacy = functions === undefined ? "function_call" : "functions";
-    throw new GatewayError("invalid_request", `${legacy} is the deprecated form of tools and cannot stand beside ${clash}; send tools and tool_choice alone.`, { param: legacy });
-  }
   if (typeof call === "string" && call !== "none" && call !== "auto")
     throw new GatewayError("invalid_request", `function_call must be "none", "auto" or an object with a name.`, { param: "function_call" });
+  if (functions === undefined) return withChoice(common, call);
+  const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find((name) => common[name] !== undefined);
+  if (clash !== undefined) throw new GatewayError("invalid_request", `functions is the deprecated form of tools and cannot stand beside ${clash}; send tools and tool_choice alone.`, { param: "functions" });
   const params: Record<string, Json> = { ...common };
-  if (functions !== undefined && functions.length > 0) {
+  if (functions.length > 0) {
     params["tools"] = functions.map((definition) => ({ type: "function", function: definition }));
     // the old form answers with one call; a second one would be lost on the way back
     params["parallel_tool_calls"] = false;
   }
-  if (call !== undefined) params["tool_choice"] = typeof call === "string" ? call : { type: "function", function: { name: call["name"]! } };
-  return { params, active: true, rewritten: ["tools", "tool_choice", "parallel_tool_calls"] };
+  if (call !== undefined) params["tool_choice"] = choiceOf(call);
+  return { params, active: true, rewritten: ["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call"] };
+}
+
+/** `function_call` without `functions`: a choice among tools. `auto` is the default, and a provider of the same shape gets it as it was sent. */
+function withChoice(common: Readonly<Record<string, Json>>, call: string | JsonObject | undefined): LegacyParams {
+  if (call === undefined || call === "auto") return { params: common, active: false, rewritten: [] };
+  if (common["tool_choice"] !== undefined)
+    throw new GatewayError("invalid_request", "function_call is the deprecated form of tool_choice and cannot stand beside it; send tool_choice alone.", { param: "function_call" });
+  return { params: { ...common, tool_choice: choiceOf(call) }, active: false, rewritten: ["tool_choice", "function_call"] };
+}
+
+function choiceOf(call: string | JsonObject): Json {
+  return typeof call === "string" ? call : { type: "function", function: { name: call["name"]! } };
 }
 
 /** Whether a message is in the old form. */

@@ -21,7 +21,7 @@ export function expand(text: string, variables: Variables): Expansion {
   if (!text.includes("${")) return { text, expanded: false, problems: [] };
   const problems: string[] = [];
   let expanded = false;
-  const result = text.replace(REFERENCE, (whole: string, inside: string | undefined, closed: string | undefined) => {
+  const result = text.replaceAll(REFERENCE, (whole: string, inside: string | undefined, closed: string | undefined) => {
     if (whole === "$${") return "${";
     const parts = closed === undefined ? null : INSIDE.exec(inside ?? "");
     if (parts === null || parts[2]?.includes("${") === true) {

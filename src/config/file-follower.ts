@@ -2,6 +2,7 @@
 // and the file is looked at every `pollMs`, because not every file system tells its watchers.
 import { statSync, watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
+import { systemClock, type Clock } from "../core/clock.ts";
 import { readConfigText } from "./file.ts";
 import { ConfigurationError } from "./problem.ts";
 
@@ -10,6 +11,8 @@ export interface FollowOptions {
   /** What was read of it last. */
   readonly text: string;
   readonly pollMs: number;
+  /** The clock of the file system, if it is not this machine's. */
+  readonly clock?: Clock;
   /** Neither of them may throw. A text is told once; so is a fault, until there is another or the file can be read again. */
   readonly onText: (text: string) => void;
   readonly onFault: (fault: ConfigurationError) => void;
@@ -24,6 +27,7 @@ const STAMP_RESOLUTION_MS = 2000;
 
 export class FileFollower {
   readonly #options: FollowOptions;
+  readonly #clock: Clock;
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #watcher: FSWatcher | null;
   #text: string;
@@ -37,6 +41,7 @@ export class FileFollower {
 
   constructor(options: FollowOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
     this.#text = options.text;
     this.#timer = setInterval(() => void this.check(), options.pollMs);
     this.#timer.unref();
@@ -98,7 +103,7 @@ export class FileFollower {
       const changed = text !== this.#text;
       this.#text = text;
       this.#fault = null;
-      this.#stamp = stamp !== null && Date.now() - stamp.mtimeMs > STAMP_RESOLUTION_MS ? stamp.text : null;
+      this.#stamp = stamp !== null && this.#clock.now() - stamp.mtimeMs > STAMP_RESOLUTION_MS ? stamp.text : null;
       if (changed || again) this.#options.onText(text);
     } catch (thrown) {
       if (!(thrown instanceof ConfigurationError)) throw thrown;

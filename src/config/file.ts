@@ -63,14 +63,18 @@ export function readConfigFile<Schema extends z.ZodType>({ file, text, schema, e
   if (!result.success && !problems.some(({ path }) => path === "")) {
     for (const problem of issueProblems(result.error.issues, value, schema, document)) if (!known.has(problem.path)) problems.push(problem);
   }
-  if (problems.length > 0) throw new ConfigurationError(problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)));
+  if (problems.length > 0) throw new ConfigurationError(problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)));
   return result.data as z.output<Schema>;
 }
 
 /** One slip can throw a parser off for the rest of a file: at one place one problem is enough, and at many places the first ones. */
 function withoutEchoes(problems: readonly ConfigurationProblem[]): ConfigurationProblem[] {
-  const places = new Set<string>();
-  return problems.filter(({ line, column, path }) => places.size < MAX_SYNTAX_PROBLEMS && places.size < places.add(`${line}:${column}:${path}`).size);
+  const byPlace = new Map<string, ConfigurationProblem>();
+  for (const problem of problems) {
+    const place = `${problem.line}:${problem.column}:${problem.path}`;
+    if (!byPlace.has(place)) byPlace.set(place, problem);
+  }
+  return [...byPlace.values()].slice(0, MAX_SYNTAX_PROBLEMS);
 }
 
 /**

@@ -5,6 +5,12 @@ import { didYouMean } from "./suggestion.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
 type Issue = z.core.$ZodIssue;
+/** What zod has no issue for, in our words. */
+interface Finding {
+  readonly code: "finding";
+  readonly path: PropertyKey[];
+  readonly message: string;
+}
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 export function issueProblems(issues: readonly Issue[], value: unknown, schema: z.ZodType, document: YamlDocument): readonly ConfigurationProblem[] {
@@ -22,24 +28,24 @@ export function issueProblems(issues: readonly Issue[], value: unknown, schema: 
 }
 
 /** In a mapping that takes any key, a mistyped key of its own shows as a value of the wrong type. */
-function otherKey(issue: Issue, path: Path, shapeAt: (path: Path) => JsonSchema | undefined): string {
+function otherKey(issue: Issue | Finding, path: Path, shapeAt: (path: Path) => JsonSchema | undefined): string {
   const key = path.at(-1);
   const own = issue.code === "invalid_type" && typeof key === "string" ? Object.keys(shapeAt(path.slice(0, -1))?.properties ?? {}) : [];
   return typeof key === "string" && !own.includes(key) ? didYouMean(key, own) : "";
 }
 
 /** Of a value that may have one of several forms, only the form that it has the type of is worth a word. */
-function flatten(issue: Issue, value: unknown): readonly Issue[] {
+function flatten(issue: Issue, value: unknown): readonly (Issue | Finding)[] {
   if (issue.code !== "invalid_union") return [issue];
   const forms = issue.errors.filter((form) => !form.some(({ code, path }) => code === "invalid_type" && path.length === 0));
   if (forms.length !== 1) {
     const expected = issue.errors.flat().flatMap((each) => (each.code === "invalid_type" && each.path.length === 0 ? [nounOf(each.expected)] : []));
-    return [{ ...issue, code: "custom", message: expected.length === 0 ? issue.message : `expected ${[...new Set(expected)].join(" or ")}, got ${kindOf(value)}` } as Issue];
+    return [{ code: "finding", path: issue.path, message: expected.length === 0 ? issue.message : `expected ${[...new Set(expected)].join(" or ")}, got ${kindOf(value)}` }];
   }
-  return forms[0]!.flatMap((each) => flatten({ ...each, path: [...issue.path, ...each.path] } as Issue, valueAt(value, each.path as Path)));
+  return forms[0]!.flatMap((each) => flatten({ ...each, path: [...issue.path, ...each.path] }, valueAt(value, each.path as Path)));
 }
 
-function wordsOf(issue: Issue, value: unknown): string {
+function wordsOf(issue: Issue | Finding, value: unknown): string {
   switch (issue.code) {
     case "invalid_type":
       return value === undefined ? `is missing: expected ${nounOf(issue.expected)}` : `expected ${nounOf(issue.expected)}, got ${kindOf(value)}`;
@@ -69,6 +75,7 @@ function nounOf(expected: string): string {
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";
+  if (typeof value === "number" && !Number.isInteger(value)) return Number.isFinite(value) ? "a fraction" : "no finite number";
   return typeof value === "object" ? "a mapping" : typeof value;
 }
 
@@ -88,7 +95,7 @@ function walk(schema: JsonSchema, path: Path): JsonSchema | undefined {
   const forms = [schema, ...((schema.anyOf ?? []) as readonly JsonSchema[])];
   for (const form of forms) {
     const next = typeof step === "number" ? form.items : (form.properties?.[step] ?? form.additionalProperties);
-    if (typeof next === "object" && !Array.isArray(next)) return walk(next as JsonSchema, rest);
+    if (typeof next === "object" && !Array.isArray(next)) return walk(next, rest);
   }
   return undefined;
 }

@@ -4,9 +4,9 @@
 import { z } from "zod";
 import type { ScopeSettings, ServerLimits } from "../core/snapshot.ts";
 
-export const DEFAULT_PORT = 4100;
-export const DEFAULT_HOST = "127.0.0.1";
-export const DEFAULT_DATA_FOLDER = "data";
+const DEFAULT_PORT = 4100;
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_DATA_FOLDER = "data";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 /** Bun's fetch has a ceiling of this many requests for the whole process. */

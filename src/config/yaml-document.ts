@@ -43,7 +43,7 @@ const SYNTAX: Readonly<Record<ErrorCode, string>> = {
   UNEXPECTED_TOKEN: "something is here that YAML does not expect",
 };
 
-type Root = Document.Parsed<ParsedNode>;
+type Root = Document.Parsed;
 type Node = ParsedNode | null | undefined;
 
 /** Never throws for what the text says. */

@@ -8,8 +8,10 @@ import type { Provider } from "./provider.ts";
 /** What the configuration has to know of a provider's implementation or row. */
 export type ProviderFamily = Pick<Provider, "id" | "label" | "baseUrl" | "keyVariables">;
 
-/** Families that run inside the gateway: they need neither key nor address, and are always enabled. */
-export const IN_PROCESS_FAMILIES: ReadonlySet<string> = new Set(["sandbox"]);
+/** Whether the family answers inside the gateway: it needs neither key nor address, and is always enabled. Its own address then is no http one. */
+export function runsInside(family: ProviderFamily): boolean {
+  return family.baseUrl !== null && !/^https?:/i.test(family.baseUrl);
+}
 
 export interface ProviderEntry {
   readonly family: string;
@@ -131,7 +133,8 @@ function entryProblem(id: string, entry: FileEntry, known: ReadonlyMap<string, P
     if (entry.type !== undefined) return { path: ["type"], message: `no known provider has this name${didYouMean(entry.type, known.keys())}` };
     return { path: [], message: `no known provider has this id${didYouMean(id, known.keys()) || ";"} an id of your own needs \`type\`` };
   }
-  if (family.baseUrl === null && entry.base_url === undefined && !IN_PROCESS_FAMILIES.has(family.id)) return { path: ["base_url"], message: `is missing: ${family.label} has no address of its own` };
+  if (family.baseUrl === null && entry.base_url === undefined) return { path: ["base_url"], message: `is missing: ${family.label} has no address of its own` };
+  if (runsInside(family) && entry.base_url !== undefined) return { path: ["base_url"], message: `${family.label} answers inside the gateway and takes no address` };
   const seen = new Set<string>();
   for (const [index, model] of entry.models.entries()) {
     const name = typeof model === "string" ? model : model.id;

@@ -1,7 +1,7 @@
 // Providers of the file and keys of the environment joined: what each id stands for, and whose key may go where (decisions 2.9).
 import type { Variables } from "../config/expansion.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
-import { API_KEY, IN_PROCESS_FAMILIES, type ProviderEntry, type ProviderFamily, type ProvidersConfiguration } from "../providers/settings.ts";
+import { API_KEY, runsInside, type ProviderEntry, type ProviderFamily, type ProvidersConfiguration } from "../providers/settings.ts";
 
 export interface ProviderTable {
   readonly providers: ReadonlyMap<string, ProviderSettings>;
@@ -17,7 +17,7 @@ export function compileProviders(configuration: ProvidersConfiguration, families
     if (configuration.entries.has(family.id)) continue;
     const key = environmentKey(family, environment);
     if (key.fault !== null) notices.push(key.fault);
-    const enabled = IN_PROCESS_FAMILIES.has(family.id) || (key.value !== null && family.baseUrl !== null);
+    const enabled = runsInside(family) || (key.value !== null && family.baseUrl !== null);
     providers.set(family.id, { id: family.id, family: family.id, baseUrl: family.baseUrl, apiKey: enabled ? key.value : null, enabled, models: [] });
   }
   const known = new Map(families.map((family) => [family.id, family]));

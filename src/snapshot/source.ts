@@ -3,6 +3,7 @@
 import type { Environment } from "../config/environment.ts";
 import { FileFollower } from "../config/file-follower.ts";
 import { readConfigText } from "../config/file.ts";
+import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import type { Identities, Store } from "../store/store.ts";
@@ -29,6 +30,7 @@ export interface SnapshotSourceOptions {
   readonly onSwap?: (snapshot: Snapshot) => void;
   /** How often the store and the file are looked at. */
   readonly pollMs?: number;
+  readonly clock?: Clock;
 }
 
 export interface SnapshotSource {
@@ -64,6 +66,7 @@ interface Origin {
 
 class FollowingSource implements SnapshotSource {
   readonly #options: SnapshotSourceOptions;
+  readonly #clock: Clock;
   readonly #follower: FileFollower | null;
   readonly #storeTimer: ReturnType<typeof setInterval>;
   #configuration: Configuration;
@@ -78,6 +81,7 @@ class FollowingSource implements SnapshotSource {
 
   constructor(options: SnapshotSourceOptions, { text, configuration, revision, identities }: Origin) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
     this.#configuration = configuration;
     this.#identities = identities;
     this.#revision = revision;
@@ -85,7 +89,7 @@ class FollowingSource implements SnapshotSource {
     this.#tellNotices();
     const pollMs = options.pollMs ?? POLL_MS;
     const { file } = options;
-    this.#follower = file === null ? null : new FileFollower({ file, text, pollMs, onText: (changed) => this.#takeText(file, changed), onFault: (fault) => this.#report("file", fault) });
+    this.#follower = file === null ? null : new FileFollower({ file, text, pollMs, clock: this.#clock, onText: (changed) => this.#takeText(file, changed), onFault: (fault) => this.#report("file", fault) });
     this.#storeTimer = setInterval(() => this.#pollStore(), pollMs);
     this.#storeTimer.unref();
   }
@@ -118,7 +122,7 @@ class FollowingSource implements SnapshotSource {
 
   #pollStore(): void {
     if (this.#storeAskedAtMs === null) void this.#lookAtStore({ again: false });
-    else if (performance.now() - this.#storeAskedAtMs > STORE_SILENCE_MS) this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
+    else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS) this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
   }
 
   /** One look after the other: an answer that comes late must not replace a newer one. */
@@ -128,7 +132,7 @@ class FollowingSource implements SnapshotSource {
   }
 
   async #readStore({ again }: { readonly again: boolean }): Promise<void> {
-    this.#storeAskedAtMs = performance.now();
+    this.#storeAskedAtMs = this.#clock.monotonic();
     try {
       const { store } = this.#options;
       const revision = await store.revision();

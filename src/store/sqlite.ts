@@ -33,9 +33,10 @@ async function openDatabase({ file, busyTimeoutMs = 10_000 }: SqliteOptions) {
   try {
     const run = (sql: string): Promise<unknown> => whenFree(() => database.run(sql), connection);
     await run("pragma busy_timeout = 0");
-    const mode = await whenFree(() => database.prepare<{ journal_mode: string }, []>("pragma journal_mode = wal").get()?.journal_mode, connection);
-    // The write that tells a read-only file now, and not at the first token.
+    const mode = await whenFree(() => journalMode(database), connection);
+    // The write that tells a read-only file now, and not at the first token: `begin immediate` alone passes there.
     await run("begin immediate");
+    await run("pragma user_version = 1");
     await run("rollback");
     if (mode !== "wal" && path !== ":memory:")
       throw new StoreError("unusable", `${connection.name} cannot use a write-ahead log, which it needs to be shared between processes. Put the file on a local disk: network file systems do not have it.`);
@@ -47,6 +48,15 @@ async function openDatabase({ file, busyTimeoutMs = 10_000 }: SqliteOptions) {
     throw error;
   }
   return { database, connection };
+}
+
+function journalMode(database: Database): string | undefined {
+  const statement = database.prepare<{ journal_mode: string }, []>("pragma journal_mode = wal");
+  try {
+    return statement.get()?.journal_mode;
+  } finally {
+    statement.finalize();
+  }
 }
 
 /** Only the owner may read it. SQLite gives the files beside it the same mode. */

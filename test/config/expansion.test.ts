@@ -1,3 +1,4 @@
+// `${NAME}` in a text: what is filled in, what is left alone, what is a problem.
 import { describe, expect, test } from "bun:test";
 import { expand } from "../../src/config/expansion.ts";
 

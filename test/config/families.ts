@@ -9,5 +9,5 @@ export const FAMILIES: readonly ProviderFamily[] = [
   { id: "vllm", label: "vLLM", baseUrl: "http://localhost:8000/v1", keyVariables: [] },
   { id: "localai", label: "LocalAI", baseUrl: "http://localhost:8080/v1", keyVariables: ["LOCALAI_API_KEY"] },
   { id: "custom", label: "Custom", baseUrl: null, keyVariables: [] },
-  { id: "sandbox", label: "Sandbox", baseUrl: null, keyVariables: [] },
+  { id: "sandbox", label: "Sandbox", baseUrl: "inside://here", keyVariables: [] },
 ];

@@ -1,3 +1,4 @@
+// A configuration file from bytes to value: places and words of problems, what of YAML is refused, what the environment fills in.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

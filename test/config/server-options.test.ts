@@ -1,3 +1,4 @@
+// Flags, environment and file: which one counts, and what is wrong with them.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
@@ -47,7 +48,7 @@ describe("the environment", () => {
   });
 
   test("is the process's own when none is given", () => {
-    expect(readEnvironment().get("PATH")).toBe(process.env["PATH"]!);
+    expect(readEnvironment().get("PATH")).toBe(process.env["PATH"]);
   });
 
   test.each([

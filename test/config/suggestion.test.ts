@@ -1,3 +1,4 @@
+// "Did you mean": which known word is near a mistyped one.
 import { expect, test } from "bun:test";
 import { didYouMean, nearestWord } from "../../src/config/suggestion.ts";
 

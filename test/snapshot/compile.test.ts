@@ -1,3 +1,4 @@
+// File, store and environment compiled: who is enabled, whose key goes where, what the operator is told.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import type { AccessToken } from "../../src/core/identity.ts";

@@ -1,3 +1,4 @@
+// The sections of the configuration file: defaults, bounds, and the words for what is out of them.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
@@ -70,15 +71,15 @@ describe("sections", () => {
 
   test.each([
     ["server: {host: 'http://x'}", "f:1:10 server.host: expected a host name or an address, without scheme and port"],
-    ["server: {max_body_bytes: 1.5}", "f:1:10 server.max_body_bytes: expected a whole number, got number"],
+    ["server: {max_body_bytes: 1.5}", "f:1:10 server.max_body_bytes: expected a whole number, got a fraction"],
     ["server: {head_hold_s: 11}", "f:1:10 server.head_hold_s: expected at most 10"],
-    ["server: {keep_alive_s: .inf}", "f:1:10 server.keep_alive_s: expected number, got number"],
+    ["server: {keep_alive_s: .inf}", "f:1:10 server.keep_alive_s: expected number, got no finite number"],
     ["server: {max_concurrent_calls: 0}", "f:1:10 server.max_concurrent_calls: expected at least 1"],
     ["server: {data: ''}", "f:1:10 server.data: expected a text that is not empty"],
     ["log: {level: warning}", 'f:1:7 log.level: expected one of trace, debug, info, warn, error, fatal, silent'],
     ["cors: {origins: ['https://a.example/']}", 'f:1:18 cors.origins[0]: expected an origin such as "https://chat.example.com", in lower case and without a path, or "*"'],
     ["ops: {open: 1}", "f:1:7 ops.open: expected true or false, got number"],
-    ["projects: {'a b': {}}", "f:1:12 projects.a...: expected an id of 1 to 64 letters, digits, dashes, dots and underscores"],
+    ["projects: {'a project': {}}", "f:1:12 projects.a...: expected an id of 1 to 64 letters, digits, dashes, dots and underscores"],
     ["provider: {}", 'f:1:1 provider: unknown key "provider"; did you mean "providers"?'],
   ])("%s", (text, problem) => {
     expect(problemsOf(text)).toEqual([problem]);
@@ -118,13 +119,14 @@ describe("providers", () => {
     ["Mine", "{type: openai}", "f:2:3 providers.Mine: expected an id of 1 to 64 small letters, digits, dashes and underscores"],
     ["-x", "{type: openai}", "f:2:3 providers.-x: expected an id of 1 to 64 small letters, digits, dashes and underscores"],
     ["custom", "{}", "f:2:3 providers.custom.base_url: is missing: Custom has no address of its own"],
+    ["sandbox", "{base_url: 'http://a'}", "f:2:13 providers.sandbox.base_url: Sandbox answers inside the gateway and takes no address"],
     ["allow_private_adresses", "true", 'f:2:3 providers.allow_private_adresses: expected a mapping, got boolean; did you mean "allow_private_addresses"?'],
     ["openai", "{apikey: x}", 'f:2:12 providers.openai.apikey: unknown key "apikey"; did you mean "api_key"?'],
     ["openai", '{api_key: "a b"}', "f:2:12 providers.openai.api_key: expected printable characters without spaces and line breaks"],
     ["openai", '{api_key: "a\\r\\nx: y"}', "f:2:12 providers.openai.api_key: expected printable characters without spaces and line breaks"],
     ["openai", "{models: [a, b, {id: a}]}", "f:2:27 providers.openai.models[2]: this model is in the list twice"],
     ["openai", "{models: ['a/../b']}", "f:2:21 providers.openai.models[0]: expected a model's name: printable characters without spaces, `..`, `?` and `#`"],
-    ["openai", "{models: [{id: a, pricing: {prompt: 0.1, completion: '0'}}]}", "f:2:39 providers.openai.models[0].pricing.prompt: expected string, got number"],
+    ["openai", "{models: [{id: a, pricing: {prompt: 0.1, completion: '0'}}]}", "f:2:39 providers.openai.models[0].pricing.prompt: expected string, got a fraction"],
     ["openai", "{models: [{id: a, pricing: {prompt: '0'}}]}", "f:2:29 providers.openai.models[0].pricing.completion: is missing: expected string"],
   ])("%s: %s", (id, text, problem) => {
     expect(problemsOf(`providers:\n  ${id}: ${text}\n`)).toEqual([problem]);

@@ -133,7 +133,10 @@ describe("checkAddress", () => {
 
   test("[d2.12] an international name is looked up and called in its ASCII form", async () => {
     const asked: string[] = [];
-    const resolve: Resolve = (host) => (asked.push(host), Promise.resolve(["8.8.8.8"]));
+    const resolve: Resolve = (host) => {
+      asked.push(host);
+      return Promise.resolve(["8.8.8.8"]);
+    };
     expect((await checkAddress("https://münchen.example/", options({ resolve }))).url).toBe("https://xn--mnchen-3ya.example/");
     expect(asked).toEqual(["xn--mnchen-3ya.example"]);
     expect((await refusal("http://ⓛocalhost/", { resolve: resolvesTo("127.0.0.1") })).code).toBe("address_not_allowed");

@@ -46,6 +46,11 @@ export function identityOf(frame: JsonObject): { readonly id?: string; readonly 
   return { ...(typeof id === "string" && id !== "" && { id }), ...(Number.isSafeInteger(created) && { created }) };
 }
 
+/** Sound has an id of its own in OpenAI's form, and Google gives it none. */
+export function audioId(answerId: string | undefined, choice: number): string {
+  return `audio_${answerId ?? "answer"}_${choice}`;
+}
+
 /** The memo of a request is the map of its renamed functions. */
 export function renamedOf(memo: unknown): RenamedFunctions {
   return memo instanceof Map ? (memo as ReadonlyMap<string, string>) : null;

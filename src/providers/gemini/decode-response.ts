@@ -3,7 +3,7 @@ import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type DecodeContext, MalformedAnswer } from "../provider.ts";
 import { citationsOf } from "./citations.ts";
-import { blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
+import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
@@ -36,17 +36,14 @@ function decodeCandidate(candidate: JsonObject, position: number, renamed: Renam
   const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
   if (message.audio !== undefined) message.audio = { id: audioId(answerId, index), ...message.audio };
   const native = nativeFinish(candidate["finishReason"]);
+  // unspecified, on a whole answer, is an end like any other; a field that is not there is none
+  const ended = candidate["finishReason"] !== undefined && candidate["finishReason"] !== null;
   const logprobs = decodeLogprobs(candidate["logprobsResult"]);
   return {
     index,
     message: { ...message, content: message.content ?? null, ...(citations.length > 0 && { annotations: citations }) },
-    // unspecified on a whole answer is an end like any other; a field that is not there is none
-    finish_reason: native !== null ? finishReason(native, message.tool_calls !== undefined) : (candidate["finishReason"] ?? null) !== null ? finishReason("STOP", message.tool_calls !== undefined) : null,
+    finish_reason: ended ? finishReason(native ?? "STOP", message.tool_calls !== undefined) : null,
     ...(native !== null && { native_finish_reason: native, ...finishMessage(candidate, native) }),
     ...(logprobs !== null && { logprobs }),
   };
-}
-
-export function audioId(answerId: string | undefined, index: number): string {
-  return `audio_${answerId ?? "answer"}_${index}`;
 }

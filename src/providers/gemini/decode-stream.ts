@@ -4,10 +4,9 @@ import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../co
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { DecodeContext, StreamDecoder } from "../provider.ts";
 import { citationsOf } from "./citations.ts";
-import { blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
+import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
-import { audioId } from "./decode-response.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 

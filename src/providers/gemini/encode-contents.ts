@@ -108,8 +108,6 @@ function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
     walk.calls.set(call.id, { name: call.function.name, place: index });
     parts.push(withSignature(functionCall(call, at, walk), signatures.call(call, index)));
   });
-  const legacy = message.function_call;
-  if (legacy !== undefined && legacy !== null) parts.push({ functionCall: { name: walk.wireName(legacy.name), args: parseArguments(legacy.arguments, `${path}.function_call.arguments`) } });
   return parts;
 }
 

@@ -16,7 +16,7 @@ export function decodeResponse(row: OpenAICompatibleRow, words: FinishWords, err
     if (errors.saysError(answer)) throw new StreamError(errors.classifyParsed(200, answer, body));
     throw new MalformedAnswer("The provider's answer is JSON, but not an object.");
   }
-  const loose = answer;
+  const loose: Loose = answer;
   if (errors.saysError(loose)) throw new StreamError(errors.classifyParsed(200, loose, body));
   const { choices } = loose;
   if (choices === null) loose["choices"] = [];

@@ -30,81 +30,110 @@ function addressOf(row: OpenAICompatibleRow, target: Target): string {
   return target.baseUrl + (path.includes("{model}") ? path.replace("{model}", () => target.model.split("/").map(encodeURIComponent).join("/")) : path);
 }
 
-function encodeBody(row: OpenAICompatibleRow, plan: WirePlan, request: ChatRequest, model: string, mapped: string[]): string {
-  const { source, extra } = request;
-  const { text } = source;
-  const params = request.params as JsonObject;
-  const rewritten = plan.rewrites.length === 0 ? NOTHING_REWRITTEN : rewrite(plan, request, mapped);
-  const mergedExtra = source.members.has("extra_body") ? extraBodyNames(request) : null;
-  let body = "";
-  let boundWritten = false;
-  const copy = (span: MemberSpan): void => {
-    body += `,${text.slice(span.keyStart, span.valueEnd)}`;
-  };
-  const put = (name: string, value: Json): void => {
-    body += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
-  };
-  /** A common parameter, from the text where it still says what the request holds. */
-  const putParameter = (name: string, wireName: string, span: MemberSpan | null): void => {
-    const value = params[name];
-    if (value === undefined || value === null || rewritten.consumed.has(name) || wireName in rewritten.members) return;
-    if (wireName !== name) {
-      // the vendor's own name, sent by the caller, says more than the one that is mapped to it
-      if (extra[wireName] !== undefined) return;
-      mapped.push(`${name} -> ${wireName}`);
-    }
-    if (span === null || source.rewritten.has(name)) put(wireName, value);
-    else if (wireName === name) copy(span);
-    else body += `,${JSON.stringify(wireName)}:${text.slice(span.valueStart, span.valueEnd)}`;
-  };
-  const putMember = (name: string, span: MemberSpan | null): void => {
-    const member = plan.members.get(name);
-    if (member === undefined) {
-      const value = extra[name];
-      if (value === undefined) return;
-      if (span !== null && mergedExtra?.has(name) !== true) copy(span);
-      else put(name, value);
-      return;
-    }
-    switch (member.kind) {
-      case "absent":
-        return;
-      case "model":
-        body += `,"model":${JSON.stringify(model)}`;
-        return;
-      case "messages": {
-        const messages = wireMessages(row, plan, request, model);
-        if (span !== null && messages === request.messages && !source.rewritten.has("messages")) copy(span);
-        else put("messages", messages);
-        return;
-      }
-      case "stream_options":
-        // null in the text is "not set": the usage is then asked for at the end
-        if (params["stream"] === true && (span === null || params["stream_options"] !== undefined)) putStreamOptions(params["stream_options"], span, copy, put);
-        return;
-      case "token_bound":
-        // two names of one bound, of which a provider wants one
-        if (boundWritten || params[name] === undefined) return;
-        boundWritten = true;
-        putParameter(name, member.wireName, span);
-        return;
-      case "parameter":
-        putParameter(name, member.wireName, span);
-    }
-  };
-  for (const [name, span] of source.members) putMember(name, span);
-  if (!source.members.has("model")) putMember("model", null);
-  for (const name in params) if (params[name] !== undefined && !source.members.has(name)) putMember(name, null);
-  if (params["stream"] === true && params["stream_options"] === undefined) putMember("stream_options", null);
-  if (mergedExtra !== null) for (const name of mergedExtra) if (!source.members.has(name) || plan.members.has(name)) put(name, extra[name]!);
-  for (const name in rewritten.members) put(name, rewritten.members[name]!);
-  return `{${body.slice(1)}}`;
+/** A body in the making. */
+interface Draft {
+  readonly row: OpenAICompatibleRow;
+  readonly plan: WirePlan;
+  readonly request: ChatRequest;
+  readonly params: JsonObject;
+  readonly model: string;
+  readonly rewritten: Rewritten;
+  /** Names that `extra_body` set or merged into; null without one. */
+  readonly fromExtraBody: ReadonlySet<string> | null;
+  readonly mapped: string[];
+  /** Members, each after a comma. */
+  json: string;
+  boundWritten: boolean;
 }
 
-/** The gateway always meters, so the usage is asked for whatever the caller said. */
-function putStreamOptions(options: Json | undefined, span: MemberSpan | null, copy: (span: MemberSpan) => void, put: (name: string, value: Json) => void): void {
-  if (span !== null && isObject(options) && options["include_usage"] === true) copy(span);
-  else put("stream_options", { ...(isObject(options) && options), include_usage: true });
+function encodeBody(row: OpenAICompatibleRow, plan: WirePlan, request: ChatRequest, model: string, mapped: string[]): string {
+  const { members } = request.source;
+  const params = request.params as JsonObject;
+  const rewritten = plan.rewrites.length === 0 ? NOTHING_REWRITTEN : rewrite(plan, request, mapped);
+  const fromExtraBody = members.has("extra_body") ? extraBodyNames(request) : null;
+  const draft: Draft = { row, plan, request, params, model, rewritten, fromExtraBody, mapped, json: "", boundWritten: false };
+  for (const [name, span] of members) putMember(draft, name, span);
+  if (!members.has("model")) putMember(draft, "model", null);
+  for (const name in params) if (!members.has(name)) putMember(draft, name, null);
+  if (params["stream"] === true && params["stream_options"] === undefined) putMember(draft, "stream_options", null);
+  if (fromExtraBody !== null) for (const name of fromExtraBody) if (!members.has(name) || plan.members.has(name)) put(draft, name, request.extra[name]!);
+  for (const name in rewritten.members) put(draft, name, rewritten.members[name]!);
+  return `{${draft.json.slice(1)}}`;
+}
+
+/** `span` is null for what the text does not have. */
+function putMember(draft: Draft, name: string, span: MemberSpan | null): void {
+  const member = draft.plan.members.get(name);
+  if (member === undefined) {
+    putPassedThrough(draft, name, span);
+    return;
+  }
+  switch (member.kind) {
+    case "absent":
+      return;
+    case "model":
+      put(draft, "model", draft.model);
+      return;
+    case "messages":
+      putMessages(draft, span);
+      return;
+    case "stream_options":
+      putStreamOptions(draft, span);
+      return;
+    case "token_bound":
+      // two names of one bound, of which a provider wants one
+      if (draft.boundWritten || draft.params[name] === undefined) return;
+      draft.boundWritten = true;
+      putParameter(draft, name, member.wireName, span);
+      return;
+    case "parameter":
+      putParameter(draft, name, member.wireName, span);
+  }
+}
+
+function put(draft: Draft, name: string, value: Json): void {
+  draft.json += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+}
+
+function copy(draft: Draft, span: MemberSpan): void {
+  draft.json += `,${draft.request.source.text.slice(span.keyStart, span.valueEnd)}`;
+}
+
+function putPassedThrough(draft: Draft, name: string, span: MemberSpan | null): void {
+  const value = draft.request.extra[name];
+  if (value === undefined) return;
+  if (span !== null && draft.fromExtraBody?.has(name) !== true) copy(draft, span);
+  else put(draft, name, value);
+}
+
+function putMessages(draft: Draft, span: MemberSpan | null): void {
+  const { request } = draft;
+  const messages = wireMessages(draft.row, draft.plan, request, draft.model);
+  if (span !== null && messages === request.messages && !request.source.rewritten.has("messages")) copy(draft, span);
+  else put(draft, "messages", messages);
+}
+
+/** A common parameter, from the text where it still says what the request holds. */
+function putParameter(draft: Draft, name: string, wireName: string, span: MemberSpan | null): void {
+  const { source, extra } = draft.request;
+  const value = draft.params[name];
+  if (value === undefined || value === null || draft.rewritten.consumed.has(name) || wireName in draft.rewritten.members) return;
+  if (wireName !== name) {
+    // the vendor's own name, sent by the caller, says more than the one that is mapped to it
+    if (extra[wireName] !== undefined) return;
+    draft.mapped.push(`${name} -> ${wireName}`);
+  }
+  if (span === null || source.rewritten.has(name)) put(draft, wireName, value);
+  else if (wireName === name) copy(draft, span);
+  else draft.json += `,${JSON.stringify(wireName)}:${source.text.slice(span.valueStart, span.valueEnd)}`;
+}
+
+/** The gateway always meters, so the usage is asked for whatever the caller said. Null in the text is "not set": it is then added at the end. */
+function putStreamOptions(draft: Draft, span: MemberSpan | null): void {
+  const options = draft.params["stream_options"];
+  if (draft.params["stream"] !== true || (span !== null && options === undefined)) return;
+  if (span !== null && isObject(options) && options["include_usage"] === true) copy(draft, span);
+  else put(draft, "stream_options", { ...(isObject(options) && options), include_usage: true });
 }
 
 interface Rewritten {
@@ -123,12 +152,12 @@ function rewrite(plan: WirePlan, request: ChatRequest, mapped: string[]): Rewrit
     if (written === null) continue;
     consumed.add(name);
     Object.assign(members, written);
-    mapped.push(`${name} -> ${Object.keys(written).join(", ")}`);
+    for (const wireName of Object.keys(written)) if (wireName !== name) mapped.push(`${name} -> ${wireName}`);
   }
   return { members, consumed };
 }
 
-/** The names that `extra_body` set or merged into: their values are the request's, not those that stand in the text. */
+/** Their values are the request's, not those that stand in the text. */
 function extraBodyNames(request: ChatRequest): ReadonlySet<string> {
   const span = request.source.members.get("extra_body")!;
   const given = parseJson(request.source.text.slice(span.valueStart, span.valueEnd));

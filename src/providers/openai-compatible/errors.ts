@@ -47,9 +47,15 @@ function matches(rule: ErrorRule, status: number, facts: ErrorFacts): boolean {
 function saysError(value: Json): boolean {
   if (Array.isArray(value)) return isObject(value[0]) && saysError(value[0]);
   if (!isObject(value)) return false;
-  if (value["error"] !== undefined && value["error"] !== null && value["error"] !== false) return true;
+  if (isFilled(value["error"])) return true;
   if (value["choices"] !== undefined) return false;
   return value["object"] === "error" || value["type"] === "error" || value["detail"] !== undefined || typeof value["message"] === "string" || Array.isArray(value["errors"]);
+}
+
+/** Some servers send an empty `error` beside every answer. */
+function isFilled(error: Json | undefined): boolean {
+  if (error === undefined || error === null || error === false || error === "") return false;
+  return typeof error !== "object" || Object.keys(error).length > 0;
 }
 
 interface ErrorFacts {

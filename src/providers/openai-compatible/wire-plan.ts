@@ -6,7 +6,7 @@ import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite, RowDifference
 
 /** `parameter`: a common parameter under `wireName`. `absent`: acted on by the gateway, or the row has no place for it. */
 export type MemberPlan =
-  | { readonly kind: "model" | "messages" | "absent" | "stream_options" }
+  | { readonly kind: "model" | "messages" | "absent" | "stream_options" | "function_call" }
   | { readonly kind: "parameter" | "token_bound"; readonly wireName: string };
 
 export interface WirePlan {
@@ -50,6 +50,7 @@ function makePlan(differences: readonly RowDifferences[], capabilities: Capabili
   }
   members.set("model", { kind: "model" });
   members.set("messages", { kind: "messages" });
+  members.set("function_call", { kind: "function_call" });
   return {
     members,
     rewrites: [...merged(differences, "rewrites")] as WirePlan["rewrites"],

@@ -1,5 +1,4 @@
 // Services that pass calls on to providers of others, in OpenAI's form.
-import type { ContentPart } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { ADDRESS, documentAsFile } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow } from "../row.ts";

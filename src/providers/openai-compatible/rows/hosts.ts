@@ -1,6 +1,8 @@
 // Companies that serve open models of others in OpenAI's form.
 import type { Feature } from "../../../core/capability.ts";
+import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
+import { mapMessages } from "../messages.ts";
 import { base64Of, sourceOf, stopAsList, textDocument, textPart } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
@@ -35,7 +37,7 @@ const togetherLogprobs: ParameterRewrite = {
   note: "logprobs is the number of top_logprobs",
   write: (logprobs, params) => (logprobs === true ? { logprobs: Math.max(1, params.top_logprobs ?? 1) } : {}),
 };
-const togetherTopLogprobs: ParameterRewrite = { support: "mapped", note: "the number in logprobs", write: () => ({}) };
+const togetherTopLogprobs: ParameterRewrite = { support: "mapped", note: "the number in logprobs", write: (count) => ({ logprobs: Math.max(1, Number(count)) }) };
 
 const together: OpenAICompatibleRow = {
   id: "together",
@@ -46,6 +48,7 @@ const together: OpenAICompatibleRow = {
   verified: { source: "https://github.com/togethercomputer/openapi", date: "2026-11-20" },
   lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: { input_audio: { support: "native", note: "wav only" }, temperature: { support: "native", note: "documented from 0 to 1" } },
+  renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
   dialect: { blocks: ["audio_url"], toolChoices: ["*"] },
   privileged: ["safety_model"],
@@ -84,6 +87,16 @@ const fireworks: OpenAICompatibleRow = {
   errors: [{ class: "quota", statuses: [412], text: /suspend|billing|payment/i }],
 };
 
+/** GLM takes the reasoning of earlier turns inside the content, gpt-oss as `reasoning`: https://inference-docs.cerebras.ai/capabilities/reasoning */
+function cerebrasReasoning(messages: readonly Message[], model: string): readonly Message[] {
+  if (!/glm/i.test(model)) return messages;
+  return mapMessages(messages, (message) => {
+    const { reasoning, ...rest } = message;
+    if (message.role !== "assistant" || typeof reasoning !== "string" || Array.isArray(message.content)) return message;
+    return { ...rest, content: `<think>${reasoning}</think>${typeof message.content === "string" ? message.content : ""}` };
+  });
+}
+
 const cerebras: OpenAICompatibleRow = {
   id: "cerebras",
   label: "Cerebras",
@@ -96,6 +109,7 @@ const cerebras: OpenAICompatibleRow = {
   dialect: { blocks: ["image"] },
   developerRole: "system",
   reasoningBack: { text: "reasoning", details: "dropped" },
+  hooks: { messages: cerebrasReasoning },
 };
 
 /** Audio has a name of its own: https://github.com/sambanova/sambanova-python */
@@ -135,6 +149,7 @@ const nvidia: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   models: [
     { models: /mistral|mixtral/i, lacks: ["stream_options"], textAsString: true },
+    { models: /omni/i, textAsString: true },
     { models: /nemotron-4-340b/, lacks: ["stop", "seed", "presence_penalty", "frequency_penalty", "tools", "tool_choice"] },
     { models: /^google\/(gemma-2|recurrentgemma)/, lacks: ["presence_penalty", "frequency_penalty", "tools", "tool_choice", "response_format", "parallel_tool_calls"] },
   ],

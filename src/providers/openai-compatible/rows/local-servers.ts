@@ -49,6 +49,7 @@ const lmstudio: OpenAICompatibleRow = {
   verified: { source: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions", date: "2026-11-20" },
   lacks: ["n", "logprobs", "top_logprobs", "verbosity", "modalities", "audio", "service_tier", "web_search_options", "safety_identifier", "store", "input_audio", "video_url", "file", "document"],
   cells: { tool_choice: { support: "native", note: "no named function", values: ["none", "auto", "required"] } },
+  renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
   privileged: ["draft_model"],
 };

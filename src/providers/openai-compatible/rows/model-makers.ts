@@ -26,7 +26,7 @@ const openai: OpenAICompatibleRow = {
   blocks: { document: documentAsFile },
   models: [
     { models: /^(ft:)?(o3|o4-mini)(-\d|:|$)|^(ft:)?gpt-5(-mini|-nano)?(-\d|:|$)/, lacks: ["stop"] },
-    { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: { support: "unsupported", note: "refused, also as 1" } } },
+    { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: { support: "native", range: [1, 1] } } },
     {
       models: /^(ft:)?o[134](-|:|$)|^(ft:)?gpt-5(-mini|-nano|-codex|-pro)?(-\d|:|$)/,
       lacks: SAMPLING,

@@ -1,0 +1,102 @@
+// The real process on real sockets: started on a free port with a data folder of its own, stopped by its id.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+export const projectFolder = resolve(import.meta.dir, "../..");
+const FLAGS = ["--no-env-file", `--config=${join(projectFolder, "bunfig.toml")}`, "--no-install", join(projectFolder, "src/main.ts")];
+
+export interface GatewayProcess {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly pid: number;
+  readonly dataFolder: string;
+  /** The token of the first start, without special permissions; null on a later start. */
+  readonly firstToken: string | null;
+  /** Everything on standard output so far. */
+  output(): string;
+  /** Log lines that are JSON. */
+  lines(): readonly Record<string, unknown>[];
+  /** Makes a token with the command line and waits until the server knows it. */
+  createToken(...flags: readonly string[]): Promise<string>;
+  chat(body: unknown, options?: { readonly token?: string; readonly headers?: Record<string, string>; readonly signal?: AbortSignal; readonly path?: string }): Promise<Response>;
+  rssMb(): number;
+  /** Sends the signal and gives the exit code. Removes the data folder unless it was handed in. */
+  stop(signal?: "SIGTERM" | "SIGKILL" | "SIGINT"): Promise<number>;
+}
+
+export interface GatewayOptions {
+  /** Text of a configuration file. */
+  readonly config?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly dataFolder?: string;
+  readonly flags?: readonly string[];
+}
+
+export async function startGateway(options: GatewayOptions = {}): Promise<GatewayProcess> {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-test-"));
+  const dataFolder = options.dataFolder ?? join(folder, "data");
+  const config = join(folder, "dragoman.yaml");
+  writeFileSync(config, options.config ?? "");
+  const environment = cleanEnvironment(options.environment);
+  const child = Bun.spawn([process.execPath, ...FLAGS, "serve", "--port", "0", "--data", dataFolder, "--config", config, ...(options.flags ?? [])], { env: environment, cwd: folder, stdout: "pipe", stderr: "pipe" });
+  let output = "";
+  void collect(child.stdout, (text) => (output += text));
+  let errors = "";
+  void collect(child.stderr, (text) => (errors += text));
+  const started = Date.now();
+  while (!output.includes("listens on") || (!output.includes("Another access token") && !output.includes("curl http"))) {
+    if (child.exitCode !== null || Date.now() - started > 20_000) throw new Error(`the gateway did not start: ${errors}${output}`);
+    await Bun.sleep(10);
+  }
+  const url = /listens on (\S+)/.exec(output)![1]!;
+  const firstToken = /dgm_pt_\w+/.exec(output)?.[0] ?? null;
+  const gateway: GatewayProcess = {
+    url,
+    pid: child.pid,
+    dataFolder,
+    firstToken,
+    output: () => output,
+    lines: () => output.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>),
+    async createToken(...flags) {
+      const made = await runCli(["token", "create", "--data", dataFolder, "--json", "--name", "test", ...flags], environment);
+      if (made.code !== 0) throw new Error(made.stderr);
+      const { token } = JSON.parse(made.stdout) as { token: string };
+      for (let tries = 0; tries < 100; tries++) {
+        const known = await fetch(`${url}/api/v1/models`, { headers: { authorization: `Bearer ${token}` } });
+        await known.body?.cancel();
+        if (known.status !== 401) return token;
+        await Bun.sleep(50);
+      }
+      throw new Error("the server does not know the token after 5 s");
+    },
+    chat: (body, { token = firstToken ?? "", headers = {}, signal, path = "/api/v1/chat/completions" } = {}) =>
+      fetch(`${url}${path}`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers }, body: typeof body === "string" ? body : JSON.stringify(body), ...(signal && { signal }) }),
+    rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      const code = await child.exited;
+      if (options.dataFolder === undefined) rmSync(folder, { recursive: true, force: true });
+      return code;
+    },
+  };
+  return gateway;
+}
+
+/** Runs the command line to its end. */
+export async function runCli(args: readonly string[], environment: Readonly<Record<string, string>> = cleanEnvironment(), cwd: string = tmpdir()): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+  const child = Bun.spawn([process.execPath, ...FLAGS, ...args], { env: environment, cwd, stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+  return { code, stdout, stderr };
+}
+
+/** The environment of this process without keys of providers and without settings of a gateway: a test says itself what it wants. */
+export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const kept = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined && !/(_API_KEY|_TOKEN)$|^DRAGOMAN_|^PORT$|_PROXY$|_proxy$/.test(entry[0]));
+  return { ...Object.fromEntries(kept), BUN_CONFIG_MAX_HTTP_REQUESTS: "65535", ...own };
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const bytes of stream) take(decoder.decode(bytes, { stream: true }));
+}

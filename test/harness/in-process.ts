@@ -1,0 +1,128 @@
+// The whole way of a call without sockets: the real handler, a snapshot and an upstream as the test wants them. For what needs many calls or a clock.
+import { newAccessToken } from "../../src/auth/access-token.ts";
+import type { ChatContext } from "../../src/chat/context.ts";
+import { handleChat } from "../../src/chat/handle.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import type { AccessToken, Permission } from "../../src/core/identity.ts";
+import type { CallRecord } from "../../src/core/record.ts";
+import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
+import { openTraffic } from "../../src/http/traffic.ts";
+import { providers } from "../../src/providers/registry.ts";
+import { SANDBOX_SCHEME, sandboxUpstream } from "../../src/providers/sandbox/upstream.ts";
+import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
+
+export const LIMITS: ServerLimits = {
+  maxBodyBytes: 33_554_432, bodyTimeoutMs: 60_000, maxConcurrentCalls: 10_000, maxAnswerBytes: 67_108_864, maxEventBytes: 16_777_216, defaultTimeoutMs: 600_000,
+  connectTimeoutMs: 10_000, firstByteTimeoutMs: 600_000, betweenBytesTimeoutMs: 300_000, headHoldMs: 10_000, keepAliveMs: 15_000,
+};
+
+export interface Stub {
+  /** Calls with a token that has byo_endpoint, unless told otherwise. */
+  chat(body: unknown, init?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal }): Promise<Response>;
+  /** Requests that went upstream, in order. */
+  readonly sent: readonly UpstreamRequest[];
+  readonly records: readonly CallRecord[];
+  readonly context: ChatContext;
+}
+
+export interface StubOptions {
+  readonly upstream?: UpstreamClient;
+  readonly permissions?: readonly Permission[];
+  readonly clock?: Clock;
+  readonly limits?: Partial<ServerLimits>;
+  readonly snapshot?: Partial<Snapshot>;
+  /** Providers with a stored key; by default every family with the key `stored-key`. */
+  readonly providers?: readonly ProviderSettings[];
+}
+
+export function stubGateway(options: StubOptions = {}): Stub {
+  const { id, text, sha256 } = newAccessToken("project");
+  const token: AccessToken = {
+    id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: options.permissions ?? ["byo_endpoint"],
+    secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null,
+  };
+  const settings = options.providers ?? [...providers.values()].map((provider) => ({ id: provider.id, family: provider.id, baseUrl: provider.baseUrl ?? "https://provider.test/v1", apiKey: provider.keyVariables.length > 0 ? "stored-key" : null, enabled: true, models: [] }));
+  const snapshot: Snapshot = {
+    version: 1, tokens: new Map([[id, token]]), projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]), memberships: new Map(),
+    providers: new Map(settings.map((one) => [one.id, one])), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
+    allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, corsOrigins: [], opsOpen: false, ...options.snapshot,
+  };
+  const sent: UpstreamRequest[] = [];
+  const records: CallRecord[] = [];
+  const context: ChatContext = {
+    clock: options.clock ?? { now: () => 1_767_225_600_000, monotonic: () => performance.now() },
+    snapshot: () => snapshot,
+    providers,
+    upstream: {
+      send: (request, call) => {
+        sent.push(request);
+        return (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : (options.upstream ?? NO_UPSTREAM)).send(request, call);
+      },
+    },
+    observer: { publish: (record) => records.push(structuredClone(record)) },
+    traffic: openTraffic({ inc: () => {}, dec: () => {} }),
+  };
+  return {
+    sent,
+    records,
+    context,
+    chat: (body, init = {}) =>
+      handleChat(
+        new Request("http://gateway.test/api/v1/chat/completions", {
+          method: "POST",
+          headers: { authorization: `Bearer ${text}`, "content-type": "application/json", ...init.headers },
+          body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+          ...(init.signal && { signal: init.signal }),
+        }),
+        context,
+      ),
+  };
+}
+
+const NO_UPSTREAM: UpstreamClient = { send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")) };
+
+export interface CannedAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+  /** Bytes of each read; whole: one read; event: at the blank lines. */
+  readonly chunk?: number | "whole" | "event";
+  /** The connection breaks after so many bytes. */
+  readonly cutAt?: number;
+}
+
+/** An upstream that gives one answer to everything, in pieces. */
+export function cannedUpstream(answer: CannedAnswer | ((request: UpstreamRequest) => CannedAnswer)): UpstreamClient {
+  return {
+    send: (request) => {
+      const { status = 200, headers = {}, body, chunk = "whole", cutAt } = typeof answer === "function" ? answer(request) : answer;
+      const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+      const pieces = piecesOf(cutAt === undefined ? bytes : bytes.subarray(0, cutAt), chunk);
+      let next = 0;
+      const read = (): Promise<Uint8Array | null> => {
+        if (next < pieces.length) return Promise.resolve(pieces[next++]!);
+        return cutAt === undefined ? Promise.resolve(null) : Promise.reject(new UpstreamFault("cut", "the connection broke off"));
+      };
+      return Promise.resolve({
+        status,
+        header: (name) => headers[name] ?? null,
+        body: {
+          read,
+          async text() {
+            const parts: Uint8Array[] = [];
+            for (let part = await read(); part !== null; part = await read()) parts.push(part);
+            return Buffer.concat(parts).toString("utf8");
+          },
+          cancel: () => {},
+        },
+      });
+    },
+  };
+}
+
+function piecesOf(bytes: Uint8Array, chunk: number | "whole" | "event"): readonly Uint8Array[] {
+  if (bytes.length === 0) return [];
+  if (chunk === "whole") return [bytes];
+  if (chunk === "event") return Buffer.from(bytes).toString("latin1").split(/(?<=\r\n\r\n|\n\n)/).map((piece) => Buffer.from(piece, "latin1"));
+  return Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, index) => bytes.subarray(index * chunk, (index + 1) * chunk));
+}

@@ -1,0 +1,321 @@
+// The source of snapshots follows a real file and a real database: how soon, how often, and what happens when they are bad or gone.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readEnvironment } from "../../src/config/environment.ts";
+import type { Snapshot } from "../../src/core/snapshot.ts";
+import { openSnapshotSource, type SnapshotProblem, type SnapshotSource, type SnapshotSourceOptions } from "../../src/snapshot/source.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+import type { Identities, Store, StoredToken } from "../../src/store/store.ts";
+import { FAMILIES } from "../config/families.ts";
+
+const EMPTY: Identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
+const DAY_MS = 86_400_000;
+
+let folder: string;
+let file: string;
+let problems: SnapshotProblem[];
+let swaps: Snapshot[];
+let sources: SnapshotSource[];
+let stores: Store[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-source-"));
+  file = join(folder, "dragoman.yaml");
+  [problems, swaps, sources, stores] = [[], [], [], []];
+});
+afterEach(async () => {
+  for (const source of sources) source.close();
+  for (const store of stores) await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const still: SnapshotSourceOptions["store"] = { revision: async () => "1", readIdentities: async () => EMPTY };
+
+async function open(options: Partial<SnapshotSourceOptions> = {}): Promise<SnapshotSource> {
+  const source = await openSnapshotSource({
+    file: null,
+    store: still,
+    families: FAMILIES,
+    environment: readEnvironment({}),
+    onProblem: (problem) => void problems.push(problem),
+    onSwap: (snapshot) => void swaps.push(snapshot),
+    ...options,
+  });
+  sources.push(source);
+  return source;
+}
+async function openStore(): Promise<Store> {
+  const store = await openSqliteStore({ file: join(folder, "store.db") });
+  stores.push(store);
+  await store.migrate();
+  await store.createTenant({ id: "default", name: "Default" });
+  await store.createProject({ id: "default", tenantId: "default", name: "Default" });
+  return store;
+}
+const token = (id: string): StoredToken => ({
+  id, kind: "project", name: id, tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [],
+  secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }], createdAtMs: Date.now(), expiresAtMs: Date.now() + DAY_MS, revokedAtMs: null, lifetimeMs: DAY_MS,
+});
+/** How long it took until it was so, in milliseconds; at most the second that is promised. */
+async function within1s(isSo: () => boolean): Promise<number> {
+  const start = performance.now();
+  while (!isSo()) {
+    if (performance.now() - start > 1000) throw new Error("it is not so after a second");
+    await Bun.sleep(5);
+  }
+  return performance.now() - start;
+}
+
+describe("the store", () => {
+  test("a token that is created is there within a second", async () => {
+    const store = await openStore();
+    const source = await open({ store });
+    expect(source.current().tokens.size).toBe(0);
+    await store.insertToken(token("new"));
+    await within1s(() => source.current().tokens.has("new"));
+    expect(swaps.at(-1)).toBe(source.current());
+  });
+
+  test("[d2.6] a revocation by another process takes effect within a second", async () => {
+    const store = await openStore();
+    await store.insertToken(token("old"));
+    const source = await open({ store });
+    expect(source.current().tokens.get("old")!.revokedAtMs).toBeNull();
+    const other = await openSqliteStore({ file: join(folder, "store.db") });
+    stores.push(other);
+    await other.changeToken("old", (stored) => ({ ...stored, revokedAtMs: 5 }));
+    await within1s(() => source.current().tokens.get("old")!.revokedAtMs === 5);
+  });
+
+  test("that does not change swaps nothing", async () => {
+    const source = await open({ pollMs: 10 });
+    const first = source.current();
+    await Bun.sleep(100);
+    expect(source.current()).toBe(first);
+    expect(swaps).toEqual([]);
+  });
+
+  test("that fails leaves the snapshot, is reported once for each time that it goes down, and is followed again afterwards", async () => {
+    let down = false;
+    let revision = 1;
+    let asked = 0;
+    const store = {
+      revision: async () => {
+        asked++;
+        if (down) throw new Error(`database down (${asked})`);
+        return String(revision);
+      },
+      readIdentities: async () => ({ ...EMPTY, projects: [{ id: `p${revision}`, tenantId: "default", name: "" }] }),
+    };
+    const source = await open({ store, pollMs: 10 });
+    for (const round of [1, 2]) {
+      const before = source.current();
+      down = true;
+      await within1s(() => problems.length === round);
+      const askedThen = asked;
+      await within1s(() => asked > askedThen + 5);
+      expect(source.current()).toBe(before);
+      expect(problems).toHaveLength(round);
+      revision++;
+      down = false;
+      await within1s(() => source.current().projects.has(`p${revision}`));
+    }
+    expect(problems.map(({ source: where, message }) => [where, message.replace(/\d+/, "N")])).toEqual(Array.from({ length: 2 }, () => ["store", "database down (N)\nwhat was in use before stays in use"]));
+  });
+
+  test("that fails between two questions is asked again, and misses nothing", async () => {
+    let fail = true;
+    let revision = 1;
+    const store = {
+      revision: async () => String(revision),
+      readIdentities: async () => {
+        if (revision === 2 && fail) throw new Error("gone");
+        return { ...EMPTY, projects: [{ id: `p${revision}`, tenantId: "default", name: "" }] };
+      },
+    };
+    const source = await open({ store, pollMs: 10 });
+    revision = 2;
+    await within1s(() => problems.length === 1);
+    fail = false;
+    await within1s(() => source.current().projects.has("p2"));
+  });
+
+  test("is needed at the start", async () => {
+    const broken = { revision: () => Promise.reject(new Error("no database")), readIdentities: async () => EMPTY };
+    expect(open({ store: broken })).rejects.toThrow("no database");
+  });
+});
+
+describe("the file", () => {
+  const write = (text: string): void => writeFileSync(file, text);
+
+  test("a change is live within a second, in whatever way it is written", async () => {
+    write("ops: {open: false}\n");
+    const source = await open({ file });
+    write("ops: {open: true}\n");
+    await within1s(() => source.current().opsOpen);
+    writeFileSync(join(folder, "new.yaml"), "ops: {open: false}\n");
+    renameSync(join(folder, "new.yaml"), file);
+    await within1s(() => !source.current().opsOpen);
+    expect(swaps.map(({ version }) => version)).toEqual([2, 3]);
+    expect(problems).toEqual([]);
+  });
+
+  test("a call that holds a snapshot keeps it", async () => {
+    write("settings: {drop_params: true}\n");
+    const source = await open({ file });
+    const held = source.current();
+    write("settings: {drop_params: false}\n");
+    await within1s(() => source.current().settings.dropParams === false);
+    expect(held.settings.dropParams).toBe(true);
+    expect(held.version).toBe(1);
+  });
+
+  test("a bad change is reported once with its place, and the old stays; a good one is taken again", async () => {
+    write("ops: {open: true}\n");
+    const source = await open({ file, pollMs: 20 });
+    const before = source.current();
+    write("ops:\n  opne: false\n");
+    await within1s(() => problems.length > 0);
+    await Bun.sleep(200);
+    expect(problems.map(({ message }) => message)).toEqual([`${file}:2:3 ops.opne: unknown key "opne"; did you mean "open"?\nwhat was in use before stays in use`]);
+    expect(source.current()).toBe(before);
+    expect(source.configuration().ops.open).toBe(true);
+    write("ops: {open: false}\n");
+    await within1s(() => !source.current().opsOpen);
+    expect(problems).toHaveLength(1);
+  });
+
+  test("a file that is removed is a problem and not an empty configuration", async () => {
+    write("ops: {open: true}\n");
+    const source = await open({ file, pollMs: 20 });
+    unlinkSync(file);
+    await within1s(() => problems.length > 0);
+    await Bun.sleep(200);
+    expect(problems.map(({ source: where, message }) => [where, message])).toEqual([["file", `${file}: there is no such file\nwhat was in use before stays in use`]]);
+    expect(source.current().opsOpen).toBe(true);
+    write("ops: {open: false}\n");
+    await within1s(() => !source.current().opsOpen);
+  });
+
+  test("a hundred quick changes end in the last one", async () => {
+    write("server: {max_concurrent_calls: 1}\n");
+    const source = await open({ file });
+    for (let count = 1; count <= 100; count++) {
+      if (count % 2 === 0) write(`server: {max_concurrent_calls: ${count}}\n`);
+      else {
+        writeFileSync(join(folder, "new.yaml"), `server: {max_concurrent_calls: ${count}}\n`);
+        renameSync(join(folder, "new.yaml"), file);
+      }
+      await Bun.sleep(count % 3);
+    }
+    await within1s(() => source.current().limits.maxConcurrentCalls === 100);
+    await Bun.sleep(400);
+    expect(source.current().limits.maxConcurrentCalls).toBe(100);
+    expect(problems).toEqual([]);
+  });
+
+  test("is needed at the start, without a mistake", async () => {
+    expect(open({ file })).rejects.toThrow("there is no such file");
+    write("opps: {}\n");
+    expect(open({ file })).rejects.toThrow(`${file}:1:1 opps: unknown key "opps"; did you mean "ops"?`);
+  });
+});
+
+describe("a source", () => {
+  test("reloads on demand, changed or not, and says again what is wrong", async () => {
+    writeFileSync(file, "ops: {open: true}\n");
+    let reads = 0;
+    const store = {
+      ...still,
+      readIdentities: async () => {
+        reads++;
+        return EMPTY;
+      },
+    };
+    const source = await open({ file, store, pollMs: 60_000 });
+    await source.reload();
+    expect(reads).toBe(2);
+    expect(source.current().version).toBeGreaterThan(1);
+    writeFileSync(file, "ops: 5\n");
+    await source.reload();
+    await source.reload();
+    expect(problems.map(({ source: where }) => where).filter((where) => where === "file").length).toBeGreaterThanOrEqual(2);
+    expect(source.current().opsOpen).toBe(true);
+  });
+
+  test("counts versions up by one", async () => {
+    const source = await open({ pollMs: 60_000 });
+    for (let version = 2; version <= 5; version++) {
+      await source.reload();
+      expect(source.current().version).toBe(version);
+    }
+  });
+
+  test("tells what is probably not meant once, until it is new again", async () => {
+    writeFileSync(file, "projects: {defualt: {}}\n");
+    const source = await open({ file, pollMs: 20 });
+    const notice = { source: "notice", message: "projects.defualt has settings in the file, and the database has no such project", cause: null } as const;
+    expect(problems).toEqual([notice]);
+    await source.reload();
+    expect(problems).toEqual([notice]);
+    writeFileSync(file, "ops: {open: true}\n");
+    await within1s(() => source.current().opsOpen);
+    writeFileSync(file, "projects: {defualt: {}}\n");
+    await within1s(() => problems.length === 2);
+  });
+
+  test("that is closed swaps nothing any more, and lets the process end", async () => {
+    writeFileSync(file, "ops: {open: false}\n");
+    let revision = 1;
+    let asked = 0;
+    const store = {
+      revision: async () => {
+        asked++;
+        return String(revision);
+      },
+      readIdentities: async () => EMPTY,
+    };
+    const source = await open({ file, store, pollMs: 5 });
+    await within1s(() => asked > 3);
+    source.close();
+    source.close();
+    const askedThen = asked;
+    revision++;
+    writeFileSync(file, "ops: {open: true}\n");
+    await Bun.sleep(150);
+    expect(asked).toBe(askedThen);
+    expect(source.current().opsOpen).toBe(false);
+    await source.reload();
+    expect(source.current().version).toBe(1);
+    expect(swaps).toEqual([]);
+  });
+
+  test("leaves no timer and no watcher behind", async () => {
+    const script = `
+      import { openSnapshotSource } from ${JSON.stringify(join(import.meta.dir, "../../src/snapshot/source.ts"))};
+      import { readEnvironment } from ${JSON.stringify(join(import.meta.dir, "../../src/config/environment.ts"))};
+      const timers = new Set();
+      for (const [set, clear] of [["setInterval", "clearInterval"], ["setTimeout", "clearTimeout"]]) {
+        const [start, end] = [globalThis[set], globalThis[clear]];
+        globalThis[set] = (run, ...rest) => { const timer = start((...args) => { if (set === "setTimeout") timers.delete(timer); run(...args); }, ...rest); timers.add(timer); return timer; };
+        globalThis[clear] = (timer) => { timers.delete(timer); end(timer); };
+      }
+      const store = { revision: async () => "1", readIdentities: async () => ({ tenants: [], projects: [], users: [], memberships: [], tokens: [] }) };
+      const source = await openSnapshotSource({ file: ${JSON.stringify(file)}, store, families: [], environment: readEnvironment({}), onProblem: console.error });
+      const during = timers.size;
+      await Bun.write(${JSON.stringify(file)}, "ops: {open: true}");
+      const look = source.reload();
+      source.close();
+      await look;
+      console.log(during, timers.size);
+    `;
+    writeFileSync(file, "ops: {open: false}\n");
+    writeFileSync(join(folder, "run.ts"), script);
+    const child = Bun.spawn([process.execPath, "run", join(folder, "run.ts")], { stdout: "pipe", stderr: "pipe" });
+    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect({ out, err, code }).toEqual({ out: "2 0\n", err: "", code: 0 });
+  });
+});

@@ -1,0 +1,232 @@
+// Every recorded exchange in reach, through the whole gateway: what the client gets, what the provider was sent, how errors are classed, and that
+// nothing that was cut looks complete. Solves the kind, never the case: what cannot pass stands in EXCEPTIONS with its reason.
+import { describe, expect, test } from "bun:test";
+import { providers } from "../../src/providers/registry.ts";
+import { cannedUpstream, type CannedAnswer, stubGateway } from "../harness/in-process.ts";
+import { readStream } from "../harness/sse.ts";
+import { canonicalRequest } from "./canonical-request.ts";
+import { clientBody, type ExpectedChoice, loadCase, type TrafficCase, type TrafficEntry, trafficIndex, trafficMissing } from "./cases.ts";
+import { schemaCheck, schemasMissing } from "./schemas.ts";
+
+/** Case id -> why a hostile reader accepts that it does not pass. */
+const EXCEPTIONS: Readonly<Record<string, string>> = {};
+
+/** Recordings of OpenAI's form from hosts whose own id speaks another protocol run as the shape itself. */
+const RUN_AS: Readonly<Record<string, string>> = { "gemini/openai-chat": "openai", "cohere/openai-chat": "openai", "ollama/openai-chat": "openai" };
+const OWN_PROTOCOLS = new Set(["anthropic-messages", "gemini"]);
+
+const familyOf = (entry: TrafficEntry): string => RUN_AS[`${entry.provider}/${entry.protocol}`] ?? entry.provider;
+function inReach(entry: TrafficEntry): boolean {
+  if (entry.id in EXCEPTIONS) return false;
+  if (OWN_PROTOCOLS.has(entry.protocol)) return entry.provider === "anthropic" || entry.provider === "gemini";
+  return entry.protocol === "openai-chat" && providers.get(familyOf(entry))?.sameShape === true;
+}
+
+const entries = trafficIndex().filter(inReach);
+if (trafficMissing) console.log("recorded traffic: not on this machine (DRAGOMAN_TRAFFIC), these tests are skipped");
+if (!trafficMissing && schemasMissing) console.log("vectors/schemas: not on this machine, answers are not compared with the schemas");
+const validAnswer = schemasMissing ? () => "" : schemaCheck("CreateChatCompletionResponse");
+const validChunk = schemasMissing ? () => "" : schemaCheck("CreateChatCompletionStreamResponse");
+
+const recordedText = (recorded: TrafficCase): string => recorded.response_stream ?? recorded.response_body ?? "";
+
+function upstreamOf(recorded: TrafficCase, how: Partial<CannedAnswer> = {}) {
+  const type = recorded.response_headers["content-type"];
+  const headers = { ...recorded.response_headers, "content-type": type && !/redacted/i.test(type) ? type : recorded.response_stream === undefined ? "application/json" : "text/event-stream" };
+  return cannedUpstream({ status: recorded.response_status, headers, body: recordedText(recorded), ...how });
+}
+
+function call(entry: TrafficEntry, recorded: TrafficCase, how: Partial<CannedAnswer> = {}, more: object = {}) {
+  const gateway = stubGateway({ upstream: upstreamOf(recorded, how) });
+  const body = clientBody(recorded);
+  return { gateway, answer: gateway.chat({ ...body, ...more, model: `${familyOf(entry)}:${String(body["model"])}`, base_url: "http://127.0.0.1:9/base", api_key: "test-credential" }) };
+}
+
+interface Got {
+  readonly index: number;
+  readonly text: string;
+  readonly reasoning: string;
+  readonly refusal: string;
+  readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
+  readonly finish: string | null;
+}
+
+function assembled(events: readonly Record<string, any>[]): readonly Got[] {
+  const byIndex = new Map<number, any>();
+  for (const event of events)
+    for (const choice of event["choices"]) {
+      const got = byIndex.get(choice.index) ?? { index: choice.index, text: "", reasoning: "", refusal: "", calls: [], finish: null, roles: 0 };
+      byIndex.set(choice.index, got);
+      const { delta } = choice;
+      if (delta.role) expect(++got.roles).toBe(1);
+      got.text += delta.content ?? "";
+      got.reasoning += delta.reasoning_content ?? "";
+      got.refusal += delta.refusal ?? "";
+      for (const part of delta.tool_calls ?? []) {
+        const known = got.calls[part.index];
+        if (known === undefined) {
+          expect(part.index).toBe(got.calls.length);
+          got.calls.push({ id: part.id, name: part.function.name, arguments: part.function.arguments });
+        } else {
+          expect([part.id, part.function.name]).toEqual([undefined, undefined]);
+          known.arguments += part.function.arguments;
+        }
+      }
+      if (choice.finish_reason !== null) {
+        expect(got.finish).toBeNull();
+        got.finish = choice.finish_reason;
+      }
+    }
+  return [...byIndex.values()].sort((a, b) => a.index - b.index);
+}
+
+function fromWhole(body: Record<string, any>): readonly Got[] {
+  return body["choices"].map(({ index, message, finish_reason }: any) => ({
+    index, text: message.content ?? "", reasoning: message.reasoning_content ?? "", refusal: message.refusal ?? "",
+    calls: (message.tool_calls ?? []).map((one: any) => ({ id: one.id, name: one.function?.name, arguments: one.function?.arguments })), finish: finish_reason,
+  }));
+}
+
+function sameArguments(want: any, got: string, finish: string | null): void {
+  if (want?.__unparsed__ !== undefined) expect(got).toBe(want.__unparsed__);
+  else if (want === null) expect([null, {}]).toContainEqual(JSON.parse(got));
+  else if (!(finish === "length" && got === "")) expect(JSON.parse(got)).toEqual(want);
+}
+
+function compareChoices(recorded: TrafficCase, got: readonly Got[]): void {
+  if (recorded.expect.prompt_blocked === true) return expect(got[0]?.finish).toBe("content_filter");
+  expect(got.map((choice) => choice.index)).toEqual(recorded.expect.choices.map((choice) => choice.index));
+  recorded.expect.choices.forEach((want, index) => compareChoice(recorded, want, got[index]!));
+}
+
+function compareChoice(recorded: TrafficCase, want: ExpectedChoice, got: Got): void {
+  if (want.text_is_json === true) expect(JSON.parse(got.text)).toEqual(JSON.parse(want.text!));
+  else expect(got.text).toBe(want.text ?? "");
+  expect(got.reasoning).toBe(want.reasoning ?? "");
+  if (want.refusal) expect(got.refusal).toBe(want.refusal);
+  const calls = want.tool_calls ?? [];
+  expect(got.calls.length).toBe(calls.length);
+  calls.forEach((call, index) => {
+    if (!call.name) return;
+    expect(got.calls[index]!.name).toBe(call.name);
+    expect(got.calls[index]!.id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+    sameArguments(call.arguments, got.calls[index]!.arguments, want.finish_reason);
+  });
+  if (want.finish_reason === null) return;
+  // the vendors' own words for a normal end, and OpenAI's `stop` on forced calls of the same shape
+  const words = [want.finish_reason, { eos: "stop", eos_token: "stop" }[want.finish_reason], ...(calls.length > 0 && recorded.protocol === "openai-chat" ? ["stop", "tool_calls"] : [])];
+  expect(words).toContain(got.finish);
+}
+
+function compareUsage(recorded: TrafficCase, usage: Record<string, any>): void {
+  const want = recorded.expect.usage;
+  for (const name of ["prompt_tokens", "completion_tokens", "total_tokens"]) {
+    expect(usage[name]).toBeInteger();
+    if (want?.[name] != null) expect(usage[name]).toBe(want[name]);
+  }
+  if (want?.["cached_tokens"] != null) expect(usage["prompt_tokens_details"]?.cached_tokens ?? 0).toBe(want["cached_tokens"]);
+  if (want?.["reasoning_tokens"] != null) expect(usage["completion_tokens_details"]?.reasoning_tokens ?? 0).toBe(want["reasoning_tokens"]);
+}
+
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim().toLowerCase();
+/** The word of an error by which a client tells its class. */
+function expectedError(status: number, error: any): { readonly statuses: readonly number[]; readonly code?: RegExp } {
+  const all = `${JSON.stringify(error)}`;
+  if (status === 401 || /API_KEY_INVALID|api key not valid|authentication_error|invalid_api_key/i.test(all)) return { statuses: [401, 403], code: /^credential_/ };
+  if (/content_filter|ResponsibleAIPolicy/i.test(all)) return { statuses: [400, 403], code: /^content_policy_violation$/ };
+  if (/context (size|length|window)|exceed_context|context_length|too many tokens|prompt is too long/i.test(all)) return { statuses: [400], code: /^context_length_exceeded$/ };
+  if (status === 429) return { statuses: [429], code: /^rate_limit_exceeded$/ };
+  if (status === 403) return { statuses: [403, 401] };
+  if (status === 404) return { statuses: [404], code: /^model_not_found$/ };
+  if (status >= 500) return { statuses: [502, 503, 504], code: /^upstream_/ };
+  return { statuses: [400, 404, 403, 413, 422] };
+}
+
+const isStream = (recorded: TrafficCase): boolean => recorded.response_stream !== undefined;
+const succeeded = (recorded: TrafficCase): boolean => recorded.expect.error == null && recorded.response_status === 200;
+
+describe.skipIf(trafficMissing)("recorded traffic", () => {
+  const cases = entries.map((entry) => [entry.id, entry, loadCase(entry)] as const);
+  const some = (fits: (recorded: TrafficCase) => boolean) => cases.filter(([, , recorded]) => fits(recorded));
+
+  test("there is traffic for every protocol in reach", () => {
+    for (const protocol of ["openai-chat", "anthropic-messages", "gemini"]) expect(entries.filter((entry) => entry.protocol === protocol).length).toBeGreaterThan(20);
+  });
+
+  test.each(some((recorded) => succeeded(recorded) && !isStream(recorded)))("[s:response.choices, d8.8, d8.9] the whole answer of %s is what the provider said, and valid", async (_, entry, recorded) => {
+    const response = await call(entry, recorded).answer;
+    const body = (await response.json()) as Record<string, any>;
+    if (recorded.expect.prompt_blocked !== true || response.status === 200) {
+      expect(body["error"]).toBeUndefined();
+      compareChoices(recorded, fromWhole(body));
+      compareUsage(recorded, body["usage"]);
+      expect(validAnswer(body)).toBe("");
+    }
+  });
+
+  for (const chunk of ["whole", "event", 7, 1] as const)
+    test.each(some((recorded) => succeeded(recorded) && isStream(recorded) && (chunk !== 1 || recordedText(recorded).length < 20_000)))(`[d8.1, d8.2, d8.7] the stream of %s, read ${chunk} at a time, is what the provider said, and valid`, async (_, entry, recorded) => {
+      const asked = chunk !== "event";
+      const response = await call(entry, recorded, { chunk }, { stream_options: { include_usage: asked } }).answer;
+      const read = readStream(await response.text());
+      expect(read.error).toBeNull();
+      expect(read.done).toBe(true);
+      const withChoices = read.events.filter((event) => event["choices"].length > 0);
+      compareChoices(recorded, assembled(withChoices));
+      for (const event of read.events) expect(validChunk(event)).toBe("");
+      expect(new Set(read.events.map((event) => event["id"])).size).toBe(1);
+      if (asked) {
+        for (const event of withChoices) expect(event["usage"]).toBeNull();
+        expect(read.events.length).toBe(withChoices.length + 1);
+        compareUsage(recorded, read.events.at(-1)!["usage"]);
+      } else {
+        expect(withChoices.length).toBe(read.events.length);
+        for (const event of read.events) expect("usage" in event).toBe(false);
+      }
+    });
+
+  test.each(some((recorded) => succeeded(recorded) && isStream(recorded)))("[d8.3] the stream of %s, cut at 60 %%, never looks complete", async (_, entry, recorded) => {
+    const text = recordedText(recorded);
+    const finish = { "anthropic-messages": /message_delta/, gemini: /"finishReason"/ }[recorded.protocol as string] ?? /"finish_reason":\s*"/;
+    const cutAt = Math.max(1, Math.min(Math.floor(Buffer.byteLength(text) * 0.6), Buffer.byteLength(text.slice(0, finish.exec(text)?.index ?? text.length)) - 1));
+    const response = await call(entry, recorded, { cutAt }).answer;
+    if (response.status !== 200) return expect(response.status).toBe(502);
+    const read = readStream(await response.text());
+    expect(read.error?.["code"]).toBe("upstream_incomplete");
+    expect(read.done).toBe(true);
+    expect(read.events.flatMap((event) => event["choices"] ?? []).every((choice) => choice.finish_reason === null)).toBe(true);
+  });
+
+  test.each(some((recorded) => recorded.client_request_exact && recorded.request_body !== null))("[d6.2] the request of %s reaches the provider as its own client sent it", async (_, entry, recorded) => {
+    const { gateway, answer } = call(entry, recorded);
+    const response = await answer;
+    await response.text();
+    const sent = gateway.sent[0];
+    // what the provider refused anyway may be refused here
+    if (sent === undefined && recorded.response_status >= 400) return expect(response.status).toBeGreaterThanOrEqual(400);
+    const want = canonicalRequest(recorded.protocol, recorded.request_body, recorded.request_body);
+    expect(canonicalRequest(recorded.protocol, JSON.parse(sent!.body), recorded.request_body)).toEqual(want);
+  });
+
+  test.each(some((recorded) => recorded.expect.error != null && !(isStream(recorded) && recorded.response_status === 200)))("[s:errors.5xx] the error of %s keeps the provider's words and lands in its class", async (_, entry, recorded) => {
+    const { gateway, answer } = call(entry, recorded);
+    const response = await answer;
+    const { error } = (await response.json()) as { error: Record<string, any> };
+    const truth: any = recorded.expect.error;
+    const status = recorded.response_status === 200 ? (truth.status ?? truth.status_code ?? 400) : recorded.response_status;
+    expect({ message: typeof error["message"], type: typeof error["type"], code: typeof error["code"], param: "param" in error }).toEqual({ message: "string", type: "string", code: "string", param: true });
+    if (gateway.sent.length === 0) return expect(response.status).toBeGreaterThanOrEqual(400);
+    const want = expectedError(status, truth);
+    expect(want.statuses).toContain(response.status);
+    if (want.code) expect(error["code"]).toMatch(want.code);
+    const words = oneLine(String(typeof truth === "string" ? truth : (truth.message ?? truth.detail ?? ""))).slice(0, 120);
+    expect(oneLine(error["message"])).toContain(words);
+  });
+
+  test.each(some((recorded) => recorded.expect.error != null && isStream(recorded) && recorded.response_status === 200))("[d8.3] the error inside the stream of %s stays one", async (_, entry, recorded) => {
+    const response = await call(entry, recorded).answer;
+    const text = await response.text();
+    const error = response.status === 200 ? readStream(text).error : (JSON.parse(text) as { error: Record<string, any> }).error;
+    expect(oneLine(String(error?.["message"]))).toContain(oneLine(String(recorded.expect.error!.message ?? "")).slice(0, 80));
+  });
+});
