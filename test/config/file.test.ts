@@ -68,6 +68,13 @@ describe("problems of a configuration file", () => {
     expect(problemsOf(text)).toContain(problem);
   });
 
+  test("are told once: a part that could not be read is not missing as well", () => {
+    expect(problemsOf('providers:\n  a:\n    models: ["${NOPE}", {id: "${NOPE}"}]\n')).toEqual([
+      "dragoman.yaml:3:14 providers.a.models[0]: the environment variable NOPE is not set",
+      "dragoman.yaml:3:26 providers.a.models[1].id: the environment variable NOPE is not set",
+    ]);
+  });
+
   test("never show a value of the file or of the environment", () => {
     const secret = "sk-Sup3rS3cret";
     const texts = [

@@ -77,6 +77,10 @@ function putMember(draft: Draft, name: string, span: MemberSpan | null): void {
     case "messages":
       putMessages(draft, span);
       return;
+    case "function_call":
+      // where it was no more than a choice among tools it goes as it was sent
+      if (span !== null && !draft.request.source.rewritten.has("function_call")) copy(draft, span);
+      return;
     case "stream_options":
       putStreamOptions(draft, span);
       return;
