@@ -87,7 +87,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await server.stop(!drained);
       source.close();
       await store.close();
-      log.flush();
+      log.close();
       return drained;
     },
   };

@@ -1,5 +1,5 @@
 // What `npm test` runs: every *.test.ts under test/, each in a process of its own, so that one that crashes or hangs hides no other.
-// `npm test -- routing e2e/` narrows to the paths that contain one of the words. With DRAGOMAN_CI=1 nothing may be skipped but the recorded traffic.
+// `npm test -- routing e2e/` narrows to the paths that contain one of the words. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";

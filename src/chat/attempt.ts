@@ -31,7 +31,7 @@ export async function attempt(request: ChatRequest, resolved: Resolved, call: Ca
     if (response.status < 200 || response.status > 299) throw await refusal(response, resolved, call, record);
     return { response, decode: { model: target.model, memo: encoded.memo }, attempt: record };
   } catch (thrown) {
-    throw closeAttempt(record, thrown, resolved, call, null);
+    throw closeAttempt(record, thrown, resolved, call);
   }
 }
 
@@ -44,7 +44,7 @@ async function send(encoded: EncodedRequest, { provider, target }: Resolved, cal
 }
 
 async function refusal(response: UpstreamResponse, { provider, target }: Resolved, call: Call, record: Attempt): Promise<GatewayError> {
-  const context = { provider, target, retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now(), target.family) };
+  const context = { provider, target, status: response.status, retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now(), target.family) };
   if (response.status >= 300 && response.status < 400) {
     response.body.cancel();
     return new GatewayError("upstream_invalid_response", `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`);
@@ -57,8 +57,8 @@ async function refusal(response: UpstreamResponse, { provider, target }: Resolve
 }
 
 /** Ends an attempt that failed, whenever it did; gives the error that the call fails with. */
-export function closeAttempt(record: Attempt, thrown: unknown, resolved: Resolved, call: Call, retryAfter: number | null): unknown {
-  const error = attemptError(thrown, { ...resolved, retryAfterMs: retryAfter });
+export function closeAttempt(record: Attempt, thrown: unknown, resolved: Resolved, call: Call): unknown {
+  const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });
   record.totalMs = call.elapsedMs();
   record.code = error instanceof GatewayError ? error.code : "internal_error";
   return error;

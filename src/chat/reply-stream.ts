@@ -177,7 +177,7 @@ class StreamSession {
   /** Ends the upstream and gives the error that the call fails with. */
   #close(thrown: unknown): unknown {
     this.#open.response.body.cancel();
-    return closeAttempt(this.#open.attempt, thrown, this.#resolved, this.#call, null);
+    return closeAttempt(this.#open.attempt, thrown, this.#resolved, this.#call);
   }
 
   /** One timer that looks how long nothing was sent, not one for each chunk. */

@@ -30,6 +30,6 @@ async function readAnswer(open: OpenAnswer, fitted: FittedRequest, resolved: Res
     return wholeAnswer(answer, answerFrame(call, fitted, resolved), (generated) => estimatedUsage(fitted.request.messages, generated));
   } catch (thrown) {
     open.response.body.cancel();
-    throw closeAttempt(open.attempt, thrown, resolved, call, null);
+    throw closeAttempt(open.attempt, thrown, resolved, call);
   }
 }

@@ -19,7 +19,7 @@ const CODES: Readonly<Record<FailureClass, ErrorCode>> = {
   timeout: "upstream_timeout",
 };
 /** Where the caller brought the credential, its refusal and its account are the caller's to see. */
-const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = { authentication: "credential_rejected", permission: "credential_forbidden", quota: "credential_forbidden" };
+const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = { authentication: "credential_rejected", permission: "credential_forbidden", quota: "insufficient_quota" };
 /** Told when a provider names no time: clients of the field give up at once without one. */
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MAX_MESSAGE = 2000;
@@ -28,22 +28,29 @@ export interface FailureContext {
   readonly target: Target;
   readonly provider: Provider;
   readonly retryAfterMs: number | null;
+  /** Status of the provider's answer; null where the failure came inside a 200. */
+  readonly status: number | null;
 }
 
 export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
   const ownCredential = context.target.credential !== null && !context.target.credential.fromCaller;
-  const code = (ownCredential ? undefined : CALLER_CODES[failure.class]) ?? CODES[failure.class];
+  const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
+  const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (code === "upstream_authentication" || code === "upstream_quota") {
     const what = code === "upstream_quota" ? "reports that the gateway's account is exhausted" : "refused the gateway's own credential";
     return new GatewayError(code, `${context.provider.label} ${what}. The operator finds the provider's words in the log under the trace id.`, { detail: redacted(failure.message, context.target) });
   }
   const words = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
-  if (code === "rate_limit_exceeded") return rateLimited(words, context.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS, failure);
+  if (code === "rate_limit_exceeded") return rateLimited(words, retryAfter, failure);
   const message = code === "context_length_exceeded" && !/maximum context length/i.test(words) ? `The conversation exceeds the model's maximum context length. ${words}` : words;
   return new GatewayError(code, message, {
     ...(code === "upstream_invalid_request" && { param: failure.param }),
-    ...(code === "upstream_overloaded" && { headers: formatRetryAfter(context.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS) }),
+    ...(code === "upstream_overloaded" && { headers: formatRetryAfter(retryAfter) }),
   });
+}
+
+function callerCode(failure: UpstreamFailure, status: number | null): ErrorCode | undefined {
+  return failure.class === "quota" && status === 402 ? "payment_required" : CALLER_CODES[failure.class];
 }
 
 function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure): GatewayError {

@@ -1,6 +1,7 @@
 // `dragoman serve`: start, the first words, and a quiet end.
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions, type ServerFlags } from "../config/server-options.ts";
+import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway, PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
@@ -52,13 +53,20 @@ function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** The first SIGTERM or SIGINT drains, a second one ends at once. */
+/** A signal that reaches the whole process group arrives twice: once directly and once through npm or the launcher. */
+const SAME_SIGNAL_MS = 1500;
+
+/** The first SIGTERM or SIGINT drains, a later one ends at once. */
 function ended(gateway: Gateway): Promise<number> {
   return new Promise((resolve) => {
-    let ending = false;
+    let endingSinceMs: number | null = null;
     const end = (): void => {
-      if (ending) process.exit(1);
-      ending = true;
+      const nowMs = systemClock.monotonic();
+      if (endingSinceMs !== null) {
+        if (nowMs - endingSinceMs > SAME_SIGNAL_MS) process.exit(1);
+        return;
+      }
+      endingSinceMs = nowMs;
       void gateway.close(DRAIN_MS).then((drained) => {
         if (!drained) printError(`calls were still under way after ${DRAIN_MS / 1000} s and have been cut`);
         resolve(0);

@@ -4,11 +4,10 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { z } from "zod";
 import type { Variables } from "./expansion.ts";
 import { issueProblems } from "./issues.ts";
-import { ConfigurationError, type ConfigurationProblem, type Path } from "./problem.ts";
+import { ConfigurationError, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
 import { parseYaml, type YamlDocument } from "./yaml-document.ts";
 
 export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
-const MAX_SYNTAX_PROBLEMS = 50;
 
 /**
  * The text of a file. Throws ConfigurationError when it cannot be read, is no regular file, is larger than `MAX_CONFIG_FILE_BYTES` or is
@@ -67,14 +66,14 @@ export function readConfigFile<Schema extends z.ZodType>({ file, text, schema, e
   return result.data as z.output<Schema>;
 }
 
-/** One slip can throw a parser off for the rest of a file: at one place one problem is enough, and at many places the first ones. */
+/** At one place one problem is enough: the others come from it. */
 function withoutEchoes(problems: readonly ConfigurationProblem[]): ConfigurationProblem[] {
   const byPlace = new Map<string, ConfigurationProblem>();
   for (const problem of problems) {
     const place = `${problem.line}:${problem.column}:${problem.path}`;
     if (!byPlace.has(place)) byPlace.set(place, problem);
   }
-  return [...byPlace.values()].slice(0, MAX_SYNTAX_PROBLEMS);
+  return [...byPlace.values()].slice(0, MAX_PROBLEMS);
 }
 
 /**

@@ -1,6 +1,6 @@
 // What zod found, in the words of somebody who edits the file: position, path, what was expected and what kind of thing is there.
 import { z } from "zod";
-import { formatKey, type ConfigurationProblem, type Path } from "./problem.ts";
+import { formatKey, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
 import { didYouMean } from "./suggestion.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
@@ -18,10 +18,11 @@ export function issueProblems(issues: readonly Issue[], value: unknown, schema: 
   const shapeAt = (path: Path): JsonSchema | undefined => walk((shape ??= z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })), path);
   const problems: ConfigurationProblem[] = [];
   for (const issue of issues.flatMap((each) => flatten(each, valueAt(value, each.path as Path)))) {
+    if (problems.length >= MAX_PROBLEMS) break;
     const path = issue.path as Path;
     if (issue.code === "unrecognized_keys") {
       const known = Object.keys(shapeAt(path)?.properties ?? {});
-      for (const key of issue.keys) problems.push(document.problemAt([...path, key], `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}`));
+      for (const key of issue.keys.slice(0, MAX_PROBLEMS)) problems.push(document.problemAt([...path, key], `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}`));
     } else problems.push(document.problemAt(path, wordsOf(issue, valueAt(value, path)) + otherKey(issue, path, shapeAt)));
   }
   return problems;

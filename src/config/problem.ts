@@ -12,6 +12,9 @@ export interface ConfigurationProblem {
   readonly message: string;
 }
 
+/** One slip can throw a parser off for the rest of a file; nobody reads more than the first problems. */
+export const MAX_PROBLEMS = 50;
+
 /** Thrown when a configuration cannot be used. Its message has one line for each problem. */
 export class ConfigurationError extends Error {
   readonly problems: readonly ConfigurationProblem[];

@@ -55,6 +55,8 @@ export const CATALOGUE = {
   upstream_invalid_request: entry(400, "invalid_request_error", "upstream", false, "The provider refused the request.", "The provider's message says why."),
   credential_rejected: entry(401, "authentication_error", "upstream", false, "The provider refused the credential that the request brought.", "Check `api_key`."),
   credential_forbidden: entry(403, "permission_error", "upstream", false, "The provider does not allow this to the credential that the request brought.", "Check what `api_key` may do."),
+  payment_required: entry(402, "insufficient_quota", "upstream", false, "The account of the credential that the request brought is exhausted.", "Top up the account at the provider, or send another `api_key`."),
+  insufficient_quota: entry(429, "insufficient_quota", "upstream", false, "The quota of the credential that the request brought is used up.", "Check the account at the provider, or send another `api_key`."),
   rate_limit_exceeded: entry(429, "rate_limit_error", "upstream", true, "The provider takes no more requests for now.", "Try again after `retry-after`."),
   upstream_authentication: entry(502, "server_error", "upstream", false, "The provider refused the gateway's own credential.", "The operator checks the provider's key; the provider's words are in the log."),
   upstream_quota: entry(502, "server_error", "upstream", false, "The gateway's account at the provider is exhausted.", "The operator checks the account; the provider's words are in the log."),

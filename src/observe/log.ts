@@ -1,6 +1,7 @@
 // One JSON line for each call, and the gateway's own events, by pino. No text of prompts or answers and no secret: the record holds none.
 import pino from "pino";
-import type { CallRecord } from "../core/record.ts";
+import type { Attempt, CallRecord } from "../core/record.ts";
+import { openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
@@ -9,30 +10,34 @@ export interface Log extends Observer {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
-  /** Writes what is buffered. */
-  flush(): void;
+  /** Writes what is collected; the last thing a process does with its log. */
+  close(): void;
 }
 
-/** Lines are handed to the system in blocks, at the latest after this long. */
+/** Lines are handed to the system in blocks of this size, and at the latest after this long. */
+const BLOCK_BYTES = 32 * 1024;
 const FLUSH_MS = 200;
-const BLOCK_BYTES = 4096;
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 export function openLog(options: { readonly level: LogLevel; readonly fileDescriptor: number }): Log {
-  const destination = pino.destination({ dest: options.fileDescriptor, sync: false, minLength: BLOCK_BYTES });
-  const logger = pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } }, destination);
-  const timer = setInterval(() => destination.flush(), FLUSH_MS);
+  const sink = openLineSink({ fileDescriptor: options.fileDescriptor, blockBytes: BLOCK_BYTES, maxWaitingBytes: MAX_WAITING_BYTES });
+  const logger = pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } }, sink);
+  let told = 0;
+  const timer = setInterval(() => {
+    const dropped = sink.dropped();
+    if (dropped > told) logger.warn({ lines: dropped - told }, "log lines were dropped: their reader is too slow");
+    told = dropped;
+    sink.flush();
+  }, FLUSH_MS);
   timer.unref();
   return {
     publish: (record) => logger.info(callLine(record), "call"),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
-    flush: () => {
-      try {
-        destination.flushSync();
-      } catch {
-        // pino throws when the destination was never ready: then there is nothing to write
-      }
+    close() {
+      clearInterval(timer);
+      sink.close();
     },
   };
 }
@@ -63,8 +68,8 @@ export function callLine(record: CallRecord): Readonly<Record<string, unknown>> 
     finish: record.finishReasons.length > 0 ? record.finishReasons : undefined,
     native_finish: record.nativeFinishReasons.length > 0 ? record.nativeFinishReasons : undefined,
     params: Object.keys(record.fates).length > 0 ? record.fates : undefined,
-    messages: record.messages ?? undefined,
-    attempts: record.attempts.map((attempt) => ({ ...attempt, headMs: rounded(attempt.headMs), firstContentMs: rounded(attempt.firstContentMs), totalMs: rounded(attempt.totalMs) })),
+    messages: record.messages === null ? undefined : { count: record.messages.count, roles: record.messages.roles, blocks: record.messages.blocks, body_characters: record.messages.bodyCharacters },
+    attempts: record.attempts.map(attemptFields),
     warnings: record.warnings.length > 0 ? record.warnings : undefined,
     cancelled: record.cancelled || undefined,
     metadata: record.metadata ?? undefined,
@@ -74,6 +79,19 @@ export function callLine(record: CallRecord): Readonly<Record<string, unknown>> 
     first_content_ms: rounded(record.firstContentMs),
     total_ms: rounded(record.totalMs),
     own_ms: Math.round(record.ownMs * 1000) / 1000,
+  };
+}
+
+function attemptFields(attempt: Attempt): Readonly<Record<string, unknown>> {
+  return {
+    provider: attempt.provider,
+    model: attempt.model,
+    status: attempt.status ?? undefined,
+    code: attempt.code ?? undefined,
+    native_code: attempt.nativeCode ?? undefined,
+    head_ms: rounded(attempt.headMs),
+    first_content_ms: rounded(attempt.firstContentMs),
+    total_ms: rounded(attempt.totalMs),
   };
 }
 

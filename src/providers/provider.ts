@@ -27,6 +27,8 @@ export interface UpstreamFailure {
   readonly param: string | null;
   /** The provider's own code or type, for the record. */
   readonly nativeCode: string | null;
+  /** How long the provider says to wait, where the body says it and no header does. */
+  readonly retryAfterMs?: number;
 }
 
 export interface ErrorAnswer {

@@ -139,7 +139,8 @@ class FollowingSource implements SnapshotSource {
       if (again || revision !== this.#revision) {
         const identities = await store.readIdentities();
         this.#swap(this.#configuration, identities);
-        }
+        this.#revision = revision;
+      }
       this.#storeFailed = false;
     } catch (thrown) {
       this.#storeFault(thrown);

@@ -12,7 +12,6 @@ type IdentifiedTable = "tenants" | "projects" | "users" | "access_tokens";
 /** `databaseName` begins a sentence in messages. */
 export function kyselyStore(db: Db, databaseName: string, close: () => Promise<void>): Store {
   const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => writing(db, work);
-  let closing: Promise<void> | null = null;
   return {
     migrate: () => migrate(db, databaseName),
     revision: () => revision(db),
@@ -30,7 +29,7 @@ export function kyselyStore(db: Db, databaseName: string, close: () => Promise<v
 
     insertToken: (token) => write((tx) => insertToken(tx, token)),
     changeToken: (tokenId, change) => write((tx) => changeToken(tx, tokenId, change)),
-    close: () => (closing ??= close()),
+    close,
   };
 }
 

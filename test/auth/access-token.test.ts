@@ -1,3 +1,4 @@
+// The text of access tokens: its shape, its randomness, its checksum, and everything that must not pass for one.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -5,6 +6,8 @@ import fc from "fast-check";
 import { isSameSecret, newAccessToken, newTokenText, parseTokenText } from "../../src/auth/access-token.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** In six characters, as a checksum is. */
+const base62 = (value: number): string => Array.from({ length: 6 }, (_, place) => BASE62[Math.floor(value / 62 ** (5 - place)) % 62]).join("");
 const valueOf = (digits: string): bigint => digits.split("").reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n);
 
 describe("the text of an access token", () => {
@@ -59,6 +62,14 @@ describe("the text of an access token", () => {
     }
   });
 
+  test("with a right checksum but other characters is no token", () => {
+    for (const body of [`dgm_pt_AAAA-AAAAAAA_${"A".repeat(43)}`, `dgm_pt_AAAAAAAAAAAAA${"A".repeat(43)}`, `dgm_pt_AAAAAAAAAAAA_${"A".repeat(42)}+`, `dgm_xt_AAAAAAAAAAAA_${"A".repeat(43)}`, `DGM_pt_AAAAAAAAAAAA_${"A".repeat(43)}`]) {
+      expect(parseTokenText(body + base62(crc32(body)))).toBeNull();
+    }
+    const good = `dgm_pt_AAAAAAAAAAAA_${"A".repeat(43)}`;
+    expect(parseTokenText(good + base62(crc32(good)))?.id).toBe("AAAAAAAAAAAA");
+  });
+
   test("with whitespace, in another case, or cut short is no token", () => {
     const { text } = newAccessToken("personal");
     for (const wrong of ["", "dgm_ut_", ` ${text}`, `${text}\n`, text.toUpperCase(), text.toLowerCase(), text.slice(0, -1), text.replace("dgm_ut_", "dgm_pt_"), text.replace("dgm_ut_", "dgm_xt_")])
@@ -71,10 +82,9 @@ describe("the text of an access token", () => {
     fc.assert(
       fc.property(body, fc.integer({ min: 1, max: 0xffff_ffff }), ([kind, id, secret], offset) => {
         const start = `dgm_${kind}_${id}_${secret}`;
-        const digits = (value: number): string => Array.from({ length: 6 }, (_, place) => BASE62[Math.floor(value / 62 ** (5 - place)) % 62]).join("");
-        expect(parseTokenText(start + digits(crc32(start)))).not.toBeNull();
+        expect(parseTokenText(start + base62(crc32(start)))).not.toBeNull();
         // Not modulo 2^32 on purpose: values above it are no checksum of anything.
-        expect(parseTokenText(start + digits(crc32(start) + offset))).toBeNull();
+        expect(parseTokenText(start + base62(crc32(start) + offset))).toBeNull();
       }),
     );
   });

@@ -1,3 +1,4 @@
+// The Authorization header to a stored token: which forms are taken, and with which code each of the others is refused.
 import { describe, expect, test } from "bun:test";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
@@ -44,7 +45,10 @@ describe("authenticate", () => {
 
   test("joined duplicates are refused, even of one and the same token", async () => {
     const other = newAccessToken("project").text;
-    for (const header of [`Bearer ${made.text}, Bearer ${made.text}`, `Bearer ${made.text},Bearer ${other}`, `Bearer ${made.text},`, `,Bearer ${made.text}`, "Bearer, x"]) expect([header, await codeOf(header)]).toEqual([header, "invalid_token"]);
+    for (const header of [`Bearer ${made.text}, Bearer ${made.text}`, `Bearer ${made.text},Bearer ${other}`, `Bearer ${made.text},`, `,Bearer ${made.text}`, "Bearer, x"]) {
+      const { code, message } = await thrownBy(() => call(header));
+      expect([header, code, message.includes("sent twice")]).toEqual([header, "invalid_token", true]);
+    }
   });
 
   test("a malformed token is refused without a look-up", () => {

@@ -1,3 +1,4 @@
+// Token and request to a principal, case by case; and one property over random tenants: nobody gets out of their own.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";
@@ -110,6 +111,8 @@ describe("authorize, a personal token", () => {
 
   test("a project that is unknown, hidden or another tenant's gets one and the same answer", async () => {
     const answers = await Promise.all(["unknown", "app", "lab"].map((projectId) => refusal(personalToken, { projectId }, [role("site", "owner")])));
+    // Nor does a role in the whole tenant reach into another.
+    answers.push(...(await Promise.all(["unknown", "lab"].map((projectId) => refusal(personalToken, { projectId }, [role(null, "owner")])))));
     for (const answer of answers) expect({ code: answer.code, message: answer.message, param: answer.param }).toEqual({ code: "scope_mismatch", message: answers[0]!.message, param: "project_id" });
   });
 
@@ -125,10 +128,11 @@ test("no principal ever is of another tenant than its token, nor in a project of
   const projectId = fc.constantFrom("site", "app", "lab", "gone");
   const anyRole = fc.constantFrom(...ROLES);
   const anyToken: fc.Arbitrary<AccessToken> = fc.record({ kind: fc.constantFrom("project", "personal"), tenantId: tenant, projectId: fc.option(projectId), userId: fc.option(fc.constantFrom("ann", "bob")), role: fc.option(anyRole), permissions: fc.subarray([...PERMISSIONS]) }).map((fields) => ({ ...projectToken, ...fields }));
-  const anyScope = fc.record({ tenantId: fc.option(fc.constantFrom("acme", "beta", "gone"), { freq: 1 }), projectId: fc.option(projectId, { freq: 1 }), needs: fc.subarray([...PERMISSIONS], { maxLength: 1 }).map((needed) => new Map(needed.map((permission) => [permission, "field"]))) });
+  const anyScope = fc.record({ tenantId: fc.option(fc.constantFrom("acme", "beta", "gone"), { freq: 2 }), projectId: fc.option(projectId, { freq: 2 }), needs: fc.subarray([...PERMISSIONS], { maxLength: 1 }).map((needed) => new Map(needed.map((permission) => [permission, "field"]))) });
   const memberships = fc.array(fc.record({ userId: fc.constantFrom("ann", "bob"), tenantId: tenant, projectId: fc.option(projectId), role: anyRole }), { maxLength: 5 });
   const projects = fc.record({ site: tenant, app: tenant, lab: tenant }).map((owners) => Object.entries(owners).map(([id, tenantId]) => ({ id, tenantId, name: id })));
-  let granted = 0;
+  // What was granted, by kind of token and by whether the request named a project: without all four the property would say little.
+  const granted = new Map<string, number>();
   fc.assert(
     fc.property(anyToken, anyScope, memberships, projects, (token, scope, given, all) => {
       let principal;
@@ -138,7 +142,8 @@ test("no principal ever is of another tenant than its token, nor in a project of
         expect(error).toBeInstanceOf(GatewayError);
         return;
       }
-      granted++;
+      const way = `${token.kind}, ${scope.projectId === null ? "none" : "one"} named`;
+      granted.set(way, (granted.get(way) ?? 0) + 1);
       expect(principal.tenantId).toBe(token.tenantId);
       expect(all.find((project) => project.id === principal.projectId)?.tenantId).toBe(token.tenantId);
       expect([null, token.tenantId]).toContain(scope.tenantId);
@@ -148,7 +153,8 @@ test("no principal ever is of another tenant than its token, nor in a project of
       else expect(given.some((one) => one.userId === token.userId && one.tenantId === token.tenantId && [null, principal.projectId].includes(one.projectId) && one.role === principal.role)).toBe(true);
       for (const permission of scope.needs.keys()) expect(token.permissions).toContain(permission);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 10_000 },
   );
-  expect(granted).toBeGreaterThan(100);
+  expect([...granted.keys()].toSorted()).toEqual(["personal, none named", "personal, one named", "project, none named", "project, one named"]);
+  expect(Math.min(...granted.values())).toBeGreaterThan(10);
 });

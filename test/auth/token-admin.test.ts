@@ -1,3 +1,4 @@
+// Making, rotating, revoking and listing tokens over a store in memory; the words in which a wrong request is refused.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { bootstrap, createToken, listTokens, revokeToken, rotateToken, type TokenRequest } from "../../src/auth/token-admin.ts";

@@ -48,8 +48,8 @@ describe("problems of a configuration file", () => {
 
   test.each([
     ["a list as the whole file", "[1]\n", "dragoman.yaml:1:1: expected a mapping, got a list"],
-    ["a duplicate key", "level: info\nlevel: debug\n", "dragoman.yaml:2:1: this key is there twice"],
-    ["a duplicate key that is quoted", "level: info\n'level': debug\n", "dragoman.yaml:2:1: this key is there twice"],
+    ["a duplicate key", "level: info\nlevel: debug\n", "dragoman.yaml:2:1 level: this key is there twice"],
+    ["a duplicate key that is quoted", "level: info\n'level': debug\n", "dragoman.yaml:2:1 level: this key is there twice"],
     ["an anchor", "server: &s {port: 1}\n", "dragoman.yaml:1:1 server: anchors are not allowed"],
     ["an anchor that holds itself", "providers: &x [*x]\n", "dragoman.yaml:1:1 providers: anchors are not allowed"],
     ["an alias", "server:\n  host: &h a\nlevel: *h\n", "dragoman.yaml:3:1 level: aliases are not allowed"],
@@ -100,9 +100,20 @@ describe("problems of a configuration file", () => {
     }
   });
 
-  test("a file that goes wrong everywhere has a bounded list of problems", () => {
-    expect(problemsOf("[".repeat(200_000)).length).toBeLessThanOrEqual(50);
-    expect(problemsOf("}\n".repeat(100_000)).length).toBeLessThanOrEqual(50);
+  test.each([
+    ["unclosed brackets", "[".repeat(20_000)],
+    ["closing braces", "}\n".repeat(5000)],
+    ["unknown keys", Array.from({ length: 5000 }, (_, index) => `key${index}: 1\n`).join("")],
+    ["the same key", "level: info\n".repeat(5000)],
+    ["values of the wrong type", `providers:\n  a:\n    models:\n${"      - 5\n".repeat(5000)}`],
+    ["missing variables", `providers:\n  a:\n    models:\n${'      - "${NOPE}"\n'.repeat(5000)}`],
+  ])("of a file full of %s are a bounded list", (_name, text) => {
+    const problems = problemsOf(text);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.length).toBeLessThanOrEqual(100);
+  });
+
+  test("of a file that is nested too deeply are told", () => {
     expect(problemsOf(`a: ${"{a: ".repeat(300)}1${"}".repeat(300)}`)).not.toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // The stores that there are, through the one suite; and what only SQLite in a file can get wrong.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Kysely } from "kysely";
@@ -104,8 +104,8 @@ async function asOrdinaryUser(file: string): Promise<{ readonly message: string 
 const sourceFile = resolve(import.meta.dir, "../../src/store/sqlite.ts");
 
 /** Runs the script in a process of its own, which has openSqliteStore, and gives what it printed. */
-async function inProcess(script: string): Promise<string> {
-  const child = Bun.spawn([process.execPath, "-e", `const { openSqliteStore } = await import(${JSON.stringify(sourceFile)});\n${script}`], { stdout: "pipe", stderr: "pipe" });
+async function inProcess(script: string, cwd = folder): Promise<string> {
+  const child = Bun.spawn([process.execPath, "-e", `const { openSqliteStore } = await import(${JSON.stringify(sourceFile)});\n${script}`], { cwd, stdout: "pipe", stderr: "pipe" });
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (code !== 0) throw new Error(`The process ended with ${code}: ${err}`);
   return out;
@@ -159,13 +159,11 @@ describe("one SQLite file and several processes", () => {
   });
 
   test("a path that looks like a URI is a path", async () => {
-    const odd = join(folder, "file:x?mode=memory");
-    mkdirSync(odd);
-    const file = join(odd, "100% #1.db");
-    const store = await openSqliteStore({ file });
-    await store.migrate();
-    await store.close();
-    expect(statSync(file).size).toBeGreaterThan(0);
+    const place = mkdtempSync(join(folder, "uri-"));
+    for (const file of ["file:odd.db?mode=memory", "100% #1.db"]) {
+      await inProcess(`const store = await openSqliteStore({ file: ${JSON.stringify(file)} }); await store.migrate(); await store.close();`, place);
+      expect(statSync(join(place, file)).size).toBeGreaterThan(0);
+    }
   });
 });
 

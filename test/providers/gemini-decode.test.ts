@@ -1,3 +1,4 @@
+// What generateContent answers, as an OpenAI answer: parts, ends, usage, probabilities, sources, and what is no answer.
 import { describe, expect, test } from "bun:test";
 import type { AnswerChoice, ChatAnswer } from "../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";

@@ -1,3 +1,4 @@
+// What leaves for generateContent: address, parameters, tools, messages, signatures and pass-through fields, each from a request as a client sends it.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
@@ -203,33 +204,6 @@ describe("tools", () => {
     expect(body.contents[2]!.parts[0]!.functionResponse!["name"]).toBe("_2nd");
     const answer = gemini.decodeResponse(JSON.stringify({ candidates: [{ content: { parts: [{ functionCall: { name: "_2nd" } }] }, finishReason: "STOP" }] }), { model: MODEL, memo });
     expect(answer.choices[0]!.message.tool_calls![0]!.function.name).toBe("2nd");
-  });
-});
-
-describe("schemas of models that know only the OpenAPI form", () => {
-  const OLD = "gemini-1.5-pro";
-  const converted = (parameters: JsonObject): unknown => bodyOf({ tools: [tool("f", { type: "object", properties: { x: parameters } })] }, OLD).tools![0]!.functionDeclarations[0]!.parameters!.properties["x"];
-  test("annotations go, nullable types, constants and references are said in its words", () => {
-    expect(converted({ $comment: "c", type: ["string", "null"], examples: ["e"] })).toEqual({ type: "string", nullable: true });
-    expect(converted({ const: "red" })).toEqual({ type: "string", enum: ["red"] });
-    expect(converted({ oneOf: [{ type: "string" }, { type: "integer" }, { type: "null" }] })).toEqual({ nullable: true, anyOf: [{ type: "string" }, { type: "integer" }] });
-    expect(converted({ anyOf: [{ type: "string", minLength: 1 }, { type: "null" }], description: "d" })).toEqual({ type: "string", minLength: 1, description: "d", nullable: true });
-    expect(converted({ type: ["string", "number"] })).toEqual({ anyOf: [{ type: "string" }, { type: "number" }] });
-    expect(converted({ type: "array", items: { type: "OBJECT", additionalProperties: false, properties: {} } })).toEqual({ type: "array", items: { type: "object", properties: {} } });
-    expect(converted({ allOf: [{ type: "object", properties: { a: { type: "string" } }, required: ["a"] }, { properties: { b: { type: "number" } } }] })).toEqual({ type: "object", properties: { a: { type: "string" }, b: { type: "number" } }, required: ["a"] });
-    const schema = { type: "object", properties: { p: { $ref: "#/$defs/P" } }, $defs: { P: { type: "string" } } };
-    const config = bodyOf({ response_format: { type: "json_schema", json_schema: { name: "n", schema } } }, OLD).generationConfig;
-    expect(config!["responseSchema"]).toEqual({ type: "object", properties: { p: { type: "string" } } });
-  });
-  test("what would change the meaning is refused with its path", () => {
-    const path = (parameters: JsonObject): unknown => refusal({ tools: [tool("f", { type: "object", properties: { x: parameters } })] }, OLD).param;
-    const at = "tools[0].function.parameters.properties.x";
-    expect(path({ not: {} })).toBe(`${at}.not`);
-    expect(path({ enum: [1, 2] })).toBe(`${at}.enum`);
-    expect(path({ type: "object", additionalProperties: { type: "string" } })).toBe(`${at}.additionalProperties`);
-    expect(path({ $ref: "#" })).toBe(`${at}.properties.x.$ref`);
-    expect(path({ $ref: "https://elsewhere.test/s" })).toBe(`${at}.$ref`);
-    expect(path({ type: "file" })).toBe(`${at}.type`);
   });
 });
 

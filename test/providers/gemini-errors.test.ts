@@ -1,3 +1,4 @@
+// Google's errors in their classes, whatever form the body has.
 import { describe, expect, test } from "bun:test";
 import type { Json } from "../../src/core/json.ts";
 import { gemini } from "../../src/providers/gemini/provider.ts";

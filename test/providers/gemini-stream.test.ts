@@ -1,3 +1,4 @@
+// The events of a stream as chunks, cut anywhere; and a turn that goes back as it came.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatChunk } from "../../src/core/chat.ts";

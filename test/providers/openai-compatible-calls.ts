@@ -8,7 +8,7 @@ import { openaiCompatibleProviders } from "../../src/providers/openai-compatible
 import type { OpenAICompatibleRow } from "../../src/providers/openai-compatible/row.ts";
 import type { EncodedRequest, Provider } from "../../src/providers/provider.ts";
 
-const BY_ID: ReadonlyMap<string, Provider> = new Map(openaiCompatibleProviders.map((provider) => [provider.id, provider]));
+const BY_ID: ReadonlyMap<string, Provider> = new Map(openaiCompatibleProviders.map((each) => [each.id, each]));
 
 export function provider(id: string): Provider {
   const found = BY_ID.get(id);
@@ -21,26 +21,26 @@ export function providerOf(differences: Partial<OpenAICompatibleRow>): Provider 
   return openAICompatibleProvider({ id: "acme", label: "Acme", docs: "https://acme.example/docs", baseUrl: "https://acme.example/v1", keyVariables: [], ...differences });
 }
 
-export function targetOf(provider: Provider, model: string): Target {
-  return { providerId: provider.id, family: provider.id, model, baseUrl: provider.baseUrl ?? "https://models.example/v1", credential: null, apiVersion: null, headers: {}, guarded: false };
+export function targetOf(of: Provider, model: string): Target {
+  return { providerId: of.id, family: of.id, model, baseUrl: of.baseUrl ?? "https://models.example/v1", credential: null, apiVersion: null, headers: {}, guarded: false };
 }
 
 export const HELLO = [{ role: "user", content: "Hello" }] as const;
 
 /** Encodes a body as the caller sent it, as text or as an object that gets a conversation. */
-export function encode(provider: Provider, body: string | JsonObject, model = "m-1"): EncodedRequest {
-  const text = typeof body === "string" ? body : JSON.stringify({ model: `${provider.id}:${model}`, messages: HELLO, ...body });
-  return provider.encodeRequest(parseChatRequest(text), targetOf(provider, model));
+export function encode(by: Provider, body: string | JsonObject, model = "m-1"): EncodedRequest {
+  const text = typeof body === "string" ? body : JSON.stringify({ model: `${by.id}:${model}`, messages: HELLO, ...body });
+  return by.encodeRequest(parseChatRequest(text), targetOf(by, model));
 }
 
-export function wireBody(provider: Provider, body: string | JsonObject, model?: string): JsonObject {
-  return JSON.parse(encode(provider, body, model).request.body) as JsonObject;
+export function wireBody(by: Provider, body: string | JsonObject, model?: string): JsonObject {
+  return JSON.parse(encode(by, body, model).request.body) as JsonObject;
 }
 
 export const CONTEXT = { model: "m-1", memo: null } as const;
 
-export function chunksOf(provider: Provider, ...events: readonly (string | JsonObject)[]): readonly ChatChunk[] {
-  const stream = provider.openStream(CONTEXT);
+export function chunksOf(by: Provider, ...events: readonly (string | JsonObject)[]): readonly ChatChunk[] {
+  const stream = by.openStream(CONTEXT);
   const chunks = events.flatMap((event) => stream.push({ event: "", data: typeof event === "string" ? event : JSON.stringify(event) }));
   return [...chunks, ...stream.end()];
 }

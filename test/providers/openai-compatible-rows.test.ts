@@ -42,13 +42,14 @@ describe("reasoning of earlier turns", () => {
   const details = [{ type: "reasoning.text", text: "why", signature: "s" }];
   test("is left out for OpenAI, which has no place for it", () => {
     expect(turnOf(wireBody(provider("openai"), history({ reasoning_content: "why", reasoning_details: details })))).toEqual({ role: "assistant", content: "b" });
+    expect(turnOf(wireBody(provider("openai"), history({ reasoning_details: details })))).toEqual({ role: "assistant", content: "b" });
   });
   test("has the vendor's own name", () => {
     for (const id of ["groq", "cerebras"]) expect(turnOf(wireBody(provider(id), history({ reasoning_content: "why", reasoning_details: details })))).toEqual({ role: "assistant", content: "b", reasoning: "why" });
     for (const id of ["deepseek", "fireworks", "xai"]) expect(turnOf(wireBody(provider(id), history({ reasoning: "why" })))).toEqual({ role: "assistant", content: "b", reasoning_content: "why" });
   });
   test("OpenRouter gets its details back unchanged", () => {
-    expect(turnOf(wireBody(provider("openrouter"), history({ reasoning_content: "why", reasoning_details: details })))).toEqual({ role: "assistant", content: "b", reasoning: "why", reasoning_details: details as never });
+    expect(turnOf(wireBody(provider("openrouter"), history({ reasoning_content: "why", reasoning_details: details })))).toEqual({ role: "assistant", content: "b", reasoning: "why", reasoning_details: details });
   });
   test("GLM at Cerebras has it inside the content", () => {
     expect(turnOf(wireBody(provider("cerebras"), history({ reasoning_content: "why" }), "zai-glm-4.7"))).toEqual({ role: "assistant", content: "<think>why</think>b" });
@@ -126,6 +127,7 @@ describe("single parameters", () => {
     const other = wireBody(provider("deepseek"), { user: "a@b.example" });
     expect(other).not.toHaveProperty("user");
     expect(other).not.toHaveProperty("user_id");
+    expect(encode(provider("deepseek"), { user: "a", user_id: "b" }).request.body).toEndWith('"user_id":"b"}');
   });
   test("a vendor's name that the caller sent is not overwritten by one that is mapped to it", () => {
     const row = providerOf({ renames: { user: "user_id" } });
@@ -158,7 +160,7 @@ describe("single parameters", () => {
 
 describe("capability cells", () => {
   const support = (id: string, feature: Parameters<typeof capabilityOf>[1], model = "m") => capabilityOf(provider(id).capabilities, feature, model).support;
-  test("[s:behaviors.6] differ by model", () => {
+  test("differ by model", () => {
     expect(support("openai", "top_p", "gpt-4o")).toBe("native");
     expect(support("openai", "top_p", "o3")).toBe("unsupported");
     expect(support("openai", "stop", "o3")).toBe("unsupported");

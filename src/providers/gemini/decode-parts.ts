@@ -64,7 +64,7 @@ function signed(signature: Json | undefined): { readonly extra_content?: JsonObj
   return typeof signature === "string" ? { extra_content: extraContent({ thought_signature: signature }) } : {};
 }
 
-/** A part of a kind that has no place in a message. One that says nothing but whose turn it is says nothing. */
+/** A part of a kind that has no place in a message. One that holds a signature alone signs the message. */
 function keep(part: JsonObject, out: DecodedParts): void {
   if (Object.keys(part).length === 0) return;
   const { thoughtSignature, ...rest } = part;

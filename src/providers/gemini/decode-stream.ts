@@ -8,6 +8,7 @@ import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsO
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
+import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
 /** What is known of one choice so far. */
@@ -21,75 +22,82 @@ interface Candidate {
   blocked: boolean;
 }
 
+interface Stream {
+  readonly renamed: RenamedFunctions;
+  readonly candidates: Map<number, Candidate>;
+  identity: ReturnType<typeof identityOf>;
+  /** The tier that served, in OpenAI's words. */
+  tier: string | null;
+}
+
 const NOTHING: readonly ChatChunk[] = [];
 
 export function openStream(context: DecodeContext): StreamDecoder {
-  const renamed = renamedOf(context.memo);
-  const candidates = new Map<number, Candidate>();
-  let identity: { readonly id?: string; readonly created?: number } = {};
-  let tier: string | null = null;
+  const stream: Stream = { renamed: renamedOf(context.memo), candidates: new Map(), identity: {}, tier: null };
+  return { push: (event) => pushEvent(stream, event.data), end: () => endOf(stream) };
+}
 
-  function candidateAt(index: number): Candidate {
-    let candidate = candidates.get(index);
-    if (candidate === undefined) candidates.set(index, (candidate = { callIds: [], text: "", finish: null, finishMessage: {}, blocked: false }));
-    return candidate;
+function candidateAt(stream: Stream, index: number): Candidate {
+  const known = stream.candidates.get(index);
+  if (known !== undefined) return known;
+  const fresh: Candidate = { callIds: [], text: "", finish: null, finishMessage: {}, blocked: false };
+  stream.candidates.set(index, fresh);
+  return fresh;
+}
+
+function pushEvent(stream: Stream, data: string): readonly ChatChunk[] {
+  if (data === "[DONE]") return NOTHING; // not Google's, but proxies add it
+  const frame = readFrame(data);
+  if (stream.identity.id === undefined) stream.identity = identityOf(frame);
+  const list = candidatesOf(frame);
+  const choices: ChunkChoice[] = [];
+  for (let position = 0; position < list.length; position++) {
+    const choice = pushCandidate(stream, list[position]!, position);
+    if (choice !== null) choices.push(choice);
   }
+  if (list.length === 0) refusePrompt(stream, frame);
+  const usage = decodeUsage(frame["usageMetadata"]);
+  if (usage !== null) stream.tier = decodeServiceTier(frame["usageMetadata"]) ?? stream.tier;
+  if (choices.length === 0 && usage === null) return NOTHING;
+  return [usage === null ? { ...stream.identity, choices } : { ...stream.identity, choices, usage }];
+}
 
-  function push(event: { readonly data: string }): readonly ChatChunk[] {
-    if (event.data === "[DONE]") return NOTHING; // not Google's, but proxies add it
-    const frame = readFrame(event.data);
-    if (identity.id === undefined) identity = identityOf(frame);
-    const list = candidatesOf(frame);
-    const choices: ChunkChoice[] = [];
-    for (let position = 0; position < list.length; position++) {
-      const choice = pushCandidate(list[position]!, position);
-      if (choice !== null) choices.push(choice);
-    }
-    if (list.length === 0) refusePrompt(frame);
-    const usage = decodeUsage(frame["usageMetadata"]);
-    if (usage !== null) tier = decodeServiceTier(frame["usageMetadata"]) ?? tier;
-    if (choices.length === 0 && usage === null) return NOTHING;
-    return [usage === null ? { ...identity, choices } : { ...identity, choices, usage }];
+/** Null: the event says nothing new about the choice, or only that it is over, which end() tells. */
+function pushCandidate(stream: Stream, candidate: JsonObject, position: number): ChunkChoice | null {
+  const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
+  const known = candidateAt(stream, index);
+  const native = nativeFinish(candidate["finishReason"]);
+  if (native !== null) {
+    known.finish = native;
+    known.finishMessage = finishMessage(candidate, native);
   }
+  const firstCall = known.callIds.length;
+  const parts = decodeParts(partsOf(candidate), known.callIds, stream.renamed);
+  if (parts.content !== undefined) known.text += parts.content;
+  const grounding = candidate["groundingMetadata"];
+  if (isObject(grounding)) addExtra(parts, { grounding_metadata: grounding });
+  const annotations = citationsOf(candidate, known.text, null);
+  const delta = deltaOf(parts, firstCall, audioId(stream.identity.id, index), annotations);
+  const logprobs = decodeLogprobs(candidate["logprobsResult"]);
+  if (logprobs !== null) return { index, delta, logprobs };
+  return Object.keys(delta).length > 0 ? { index, delta } : null;
+}
 
-  function pushCandidate(candidate: JsonObject, position: number): ChunkChoice | null {
-    const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
-    const known = candidateAt(index);
-    const native = nativeFinish(candidate["finishReason"]);
-    if (native !== null) {
-      known.finish = native;
-      known.finishMessage = finishMessage(candidate, native);
-    }
-    const firstCall = known.callIds.length;
-    const parts = decodeParts(partsOf(candidate), known.callIds, renamed);
-    if (parts.content !== undefined) known.text += parts.content;
-    const grounding = candidate["groundingMetadata"];
-    if (isObject(grounding)) addExtra(parts, { grounding_metadata: grounding });
-    const annotations = citationsOf(candidate, known.text, null);
-    const delta = deltaOf(parts, firstCall, audioId(identity.id, index), annotations);
-    const logprobs = decodeLogprobs(candidate["logprobsResult"]);
-    if (logprobs !== null) return { index, delta, logprobs };
-    return Object.keys(delta).length > 0 ? { index, delta } : null;
+function refusePrompt(stream: Stream, frame: JsonObject): void {
+  const reason = blockReasonOf(frame);
+  if (reason === null) return;
+  const known = candidateAt(stream, 0);
+  known.finish = reason;
+  known.blocked = true;
+}
+
+function endOf(stream: Stream): readonly ChatChunk[] {
+  const choices: ChunkChoice[] = [];
+  for (const [index, { finish, finishMessage: message, blocked, callIds }] of stream.candidates) {
+    if (finish === null) continue;
+    choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.length > 0), native_finish_reason: finish, ...message });
   }
-
-  function refusePrompt(frame: JsonObject): void {
-    const reason = blockReasonOf(frame);
-    if (reason === null) return;
-    const known = candidateAt(0);
-    known.finish = reason;
-    known.blocked = true;
-  }
-
-  function end(): readonly ChatChunk[] {
-    const choices: ChunkChoice[] = [];
-    for (const [index, { finish, finishMessage: message, blocked, callIds }] of candidates) {
-      if (finish === null) continue;
-      choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.length > 0), native_finish_reason: finish, ...message });
-    }
-    return choices.length === 0 ? NOTHING : [{ ...identity, choices, ...(tier !== null && { service_tier: tier }) }];
-  }
-
-  return { push, end };
+  return choices.length === 0 ? NOTHING : [{ ...stream.identity, choices, ...(stream.tier !== null && { service_tier: stream.tier }) }];
 }
 
 /** A call comes whole. */

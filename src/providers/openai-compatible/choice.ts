@@ -107,7 +107,7 @@ export function completeArguments(message: Loose): void {
   }
 }
 
-const TOKEN_KEYS = ["token", "logprob", "bytes", "top_logprobs"] as const;
+const TOKEN_KEYS = ["token", "logprob", "bytes"] as const;
 
 /**
  * Only `content` and `refusal`, only OpenAI's keys in their entries, `top_logprobs` in each: clients assert all three. The form of the old
@@ -133,7 +133,7 @@ function entries(list: Json | undefined): Json {
 
 function tokenOf(entry: JsonObject): JsonObject {
   const token: Loose = {};
-  for (const key of TOKEN_KEYS) if (key !== "top_logprobs" && entry[key] !== undefined) token[key] = entry[key];
+  for (const key of TOKEN_KEYS) if (entry[key] !== undefined) token[key] = entry[key];
   return token;
 }
 

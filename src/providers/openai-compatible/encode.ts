@@ -155,8 +155,14 @@ function rewrite(plan: WirePlan, request: ChatRequest, mapped: string[]): Rewrit
     const written = value === undefined || value === null ? null : write(value, request.params);
     if (written === null) continue;
     consumed.add(name);
-    Object.assign(members, written);
-    for (const wireName of Object.keys(written)) if (wireName !== name) mapped.push(`${name} -> ${wireName}`);
+    for (const [wireName, wireValue] of Object.entries(written)) {
+      if (wireName !== name) {
+        // as with a renamed parameter
+        if (request.extra[wireName] !== undefined) continue;
+        mapped.push(`${name} -> ${wireName}`);
+      }
+      members[wireName] = wireValue!;
+    }
   }
   return { members, consumed };
 }

@@ -1,0 +1,49 @@
+// The gateway as it is delivered: `dragoman serve` in a process of its own, every default left alone, its log at the default level written to a file.
+import { closeSync, mkdirSync, openSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageFolder } from "../bin/runtime.mjs";
+import { cleanEnvironment } from "../test/harness/gateway-process.ts";
+import { ANSWERS, MODEL } from "./answers.ts";
+import { onCore } from "./process-stats.ts";
+import { ended, type Subject, underBun, until } from "./subject.ts";
+
+/** `folder` is a new one, for its data, its log and its configuration. */
+export async function startGateway(folder: string, mockPort: number, core: number): Promise<Subject> {
+  mkdirSync(folder);
+  const config = join(folder, "dragoman.yaml");
+  const logFile = join(folder, "log");
+  writeFileSync(config, configuration(mockPort));
+  // a file and no pipe, because a pipe that nobody empties in time would hold the gateway up; appending, so that it can be emptied between rows
+  const log = openSync(logFile, "a");
+  const command = underBun(join(packageFolder, "src", "main.ts"), "serve", "--port", "0", "--data", join(folder, "data"), "--config", config);
+  const child = Bun.spawn(onCore(core, command), { cwd: folder, env: cleanEnvironment(), stdin: "ignore", stdout: log, stderr: log });
+  closeSync(log);
+  try {
+    const started = await until(() => {
+      const said = readFileSync(logFile, "utf8");
+      if (child.exitCode !== null) throw new Error(`the gateway did not start: ${said}`);
+      const port = /listens on http:\/\/\S+:(\d+)/.exec(said)?.[1];
+      const token = /^ *(dgm_pt_\w+)$/m.exec(said)?.[1];
+      return port === undefined || token === undefined || !said.includes("curl http") ? null : { port: Number(port), token };
+    }, "the gateway did not say where it listens");
+    return {
+      port: started.port,
+      pids: [child.pid],
+      target: (answer) => ({ path: "/api/v1/chat/completions", model: `${answer}:${MODEL}`, token: started.token }),
+      tidy: () => truncateSync(logFile),
+      stop: () => ended(child),
+    };
+  } catch (thrown) {
+    await ended(child);
+    throw thrown;
+  }
+}
+
+/** One provider for each answer of the mock, all alike but for the family. */
+function configuration(mockPort: number): string {
+  const providers = [...ANSWERS.keys()].map((answer) => {
+    const address = `http://127.0.0.1:${mockPort}/${answer}`;
+    return answer.startsWith("openai") ? `  ${answer}: { type: custom, base_url: "${address}/v1" }` : `  ${answer}: { type: anthropic, base_url: "${address}", api_key: bench }`;
+  });
+  return `providers:\n${providers.join("\n")}\n`;
+}

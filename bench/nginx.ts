@@ -1,0 +1,72 @@
+// nginx as a plain reverse proxy: the practical limit of a proxy that reads nothing of what it passes on. One worker, kept-alive connections to the
+// mock, no access log. https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { MODEL } from "./answers.ts";
+import { familyOf, onCore } from "./process-stats.ts";
+import { ended, type Subject, until } from "./subject.ts";
+
+/** The program, or null where it is not installed. */
+export function nginxProgram(): string | null {
+  return Bun.which("nginx") ?? Bun.which("/usr/sbin/nginx");
+}
+
+export function nginxVersion(program: string): string {
+  return /nginx\/\S+/.exec(Bun.spawnSync([program, "-v"]).stderr.toString())?.[0] ?? "nginx";
+}
+
+/** `folder` is a new one, for its configuration and its temporary files. */
+export async function startNginx(program: string, folder: string, mockPort: number, core: number): Promise<Subject> {
+  mkdirSync(folder);
+  const port = freePort();
+  const config = join(folder, "nginx.conf");
+  writeFileSync(config, configuration(folder, port, mockPort));
+  const child = Bun.spawn(onCore(core, [program, "-p", folder, "-c", config]), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  try {
+    const pids = await until(() => {
+      if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`);
+      const family = familyOf(child.pid);
+      return family.length > 1 ? family : null;
+    }, "nginx started no worker");
+    return { port, pids, target: (answer) => ({ path: `/${answer}/v1/chat/completions`, model: MODEL, token: null }), tidy: () => {}, stop: () => ended(child) };
+  } catch (thrown) {
+    await ended(child);
+    throw thrown;
+  }
+}
+
+function configuration(folder: string, port: number, mockPort: number): string {
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `  ${kind}_temp_path ${join(folder, kind)};`).join("\n");
+  return `daemon off;
+worker_processes 1;
+pid ${join(folder, "nginx.pid")};
+error_log stderr error;
+events { worker_connections 4096; }
+http {
+  access_log off;
+${temporary}
+  keepalive_requests 1000000000;
+  upstream mock {
+    server 127.0.0.1:${mockPort};
+    keepalive 64;
+    keepalive_requests 1000000000;
+  }
+  server {
+    listen 127.0.0.1:${port};
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    location / { proxy_pass http://mock; }
+    # as a stream has to be passed on: each piece at once
+    location ~ -stream/ { proxy_pass http://mock; proxy_buffering off; }
+  }
+}
+`;
+}
+
+/** nginx cannot choose a port itself and tell it. */
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}

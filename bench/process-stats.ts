@@ -1,0 +1,79 @@
+// CPU and memory of processes and cores from /proc (https://docs.kernel.org/filesystems/proc.html), and their binding to cores by taskset. Linux only.
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+
+const TICKS_PER_SECOND = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout ?? "") || 100;
+
+/** Why nothing can be measured here, or null. */
+export function missingTools(): string | null {
+  if (!existsSync("/proc/self/stat")) return "there is no /proc; the benchmark reads the CPU time of processes there, as Linux has it";
+  return Bun.which("taskset") === null ? "taskset is not installed (package util-linux)" : null;
+}
+
+/** User and system time of these processes with all their threads, in seconds; in steps of a tick, mostly 10 ms. */
+export function cpuSeconds(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) / TICKS_PER_SECOND;
+}
+
+function ticksOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // the name, in brackets, may hold anything; utime and stime are the 14th and 15th field
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+/** The process and those that it started itself. */
+export function familyOf(pid: number): readonly number[] {
+  return [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter((word) => word.trim() !== "").map(Number)];
+}
+
+/** Resident memory, in MB of 10^6 bytes. */
+export function residentMb(pid: number): number {
+  return (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? Number.NaN) * 1024) / 1e6;
+}
+
+export interface CoreTime {
+  readonly idle: number;
+  readonly total: number;
+}
+
+/** What a core has done since the machine started, in ticks. */
+export function coreTime(core: number): CoreTime {
+  const line = readFileSync("/proc/stat", "utf8").split("\n").find((each) => each.startsWith(`cpu${core} `)) ?? "";
+  // user nice system idle iowait irq softirq steal; guest time is in user already
+  const times = line.split(" ").slice(1, 9).map(Number);
+  return { idle: times[3]! + times[4]!, total: times.reduce((sum, each) => sum + each, 0) };
+}
+
+/** The idle share of a core between two looks, 0 to 1. */
+export function idleShare(before: CoreTime, after: CoreTime): number {
+  return after.total === before.total ? 1 : (after.idle - before.idle) / (after.total - before.total);
+}
+
+export interface Cores {
+  /** Of what is measured. */
+  readonly subject: number;
+  /** Of the load generator and the mock. The same as `subject` on a machine with one core: nothing but memory means anything then. */
+  readonly load: number;
+}
+
+/** The first two cores that this process may use. */
+export function chooseCores(): Cores {
+  const list = /Cpus_allowed_list:\s+(\S+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0";
+  const cores = list.split(",").flatMap((range) => {
+    const [first = 0, last = first] = range.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+  return { subject: cores[0] ?? 0, load: cores[1] ?? cores[0] ?? 0 };
+}
+
+/** All threads that the process has, and with them all that it will have. */
+export function bindToCore(pid: number, core: number): void {
+  const done = spawnSync("taskset", ["-acp", String(core), String(pid)], { encoding: "utf8" });
+  if (done.status !== 0) throw new Error(`taskset failed: ${done.stderr}`);
+}
+
+/** A command line that runs on one core. */
+export function onCore(core: number, command: readonly string[]): string[] {
+  return ["taskset", "-c", String(core), ...command];
+}

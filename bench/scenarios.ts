@@ -1,0 +1,126 @@
+// The rows and how one is measured: warm up, 32 connections for throughput and CPU, one connection for latency. Memory has a run of its own.
+import { ANSWERS, chatBody, EVENTS_PER_STREAM } from "./answers.ts";
+import { type Endpoint, httpRequest, type LoadResult, openStreams, quantile, runLoad } from "./load.ts";
+import { coreTime, type Cores, cpuSeconds, idleShare, residentMb } from "./process-stats.ts";
+import type { Subject } from "./subject.ts";
+
+export type SubjectName = "direct" | "nginx" | "bare" | "gateway";
+
+export interface Scenario {
+  readonly id: string;
+  readonly label: string;
+  readonly subject: SubjectName;
+  readonly kind: "plain" | "stream";
+  /** Of the mock. */
+  readonly answer: string;
+  /** The row that latency is compared with. */
+  readonly floor: "direct-plain" | "direct-stream";
+}
+
+const plain = (subject: SubjectName, id: string, label: string, answer = "openai-plain"): Scenario => ({ id, label, subject, kind: "plain", answer, floor: "direct-plain" });
+const stream = (subject: SubjectName, id: string, label: string, answer = "openai-stream"): Scenario => ({ id, label, subject, kind: "stream", answer, floor: "direct-stream" });
+
+export const SCENARIOS: readonly Scenario[] = [
+  plain("direct", "direct-plain", "direct"),
+  plain("nginx", "nginx-plain", "nginx proxy_pass"),
+  plain("bare", "bare-plain", "bare Bun.serve + fetch"),
+  plain("gateway", "gateway-plain", "Dragoman, same shape"),
+  plain("gateway", "gateway-plain-translated", "Dragoman, translated", "anthropic-plain"),
+  stream("direct", "direct-stream", "direct"),
+  stream("nginx", "nginx-stream", "nginx proxy_pass, unbuffered"),
+  stream("bare", "bare-stream", "bare Bun.serve + fetch"),
+  stream("gateway", "gateway-stream", "Dragoman, same shape"),
+  stream("gateway", "gateway-stream-translated", "Dragoman, translated", "anthropic-stream"),
+];
+
+export interface Pace {
+  readonly warmUpMs: number;
+  readonly loadMs: number;
+  readonly latencyMs: number;
+  readonly openStreams: number;
+  /** Between the end of the open streams and the last look at the memory. */
+  readonly settleMs: number;
+}
+export const FULL: Pace = { warmUpMs: 3000, loadMs: 5000, latencyMs: 3000, openStreams: 1000, settleMs: 30_000 };
+export const QUICK: Pace = { warmUpMs: 250, loadMs: 400, latencyMs: 250, openStreams: 50, settleMs: 500 };
+
+const CONNECTIONS = 32;
+/** Less than this share of the load's core left idle: it may be the load that was measured. */
+export const LEAST_IDLE = 0.1;
+
+export interface RowResult {
+  readonly scenario: Scenario;
+  readonly perSecond: number;
+  /** Of the subject, user and system; null for the direct rows, where there is none. */
+  readonly cpuMicros: number | null;
+  /** Share of its core that the subject had while loaded, and the share of the load's core that was left. */
+  readonly subjectShare: number | null;
+  readonly loadIdle: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly firstP50Ms: number;
+  readonly firstP99Ms: number;
+}
+
+export async function measureRow(scenario: Scenario, subject: Subject, cores: Cores, pace: Pace): Promise<RowResult> {
+  const endpoint = endpointOf(scenario, subject);
+  await runLoad(endpoint, { connections: CONNECTIONS, durationMs: pace.warmUpMs });
+  subject.tidy();
+  const coreBefore = coreTime(cores.load);
+  const cpuBefore = cpuSeconds(subject.pids);
+  const loaded = await runLoad(endpoint, { connections: CONNECTIONS, durationMs: pace.loadMs });
+  const cpu = cpuSeconds(subject.pids) - cpuBefore;
+  const loadIdle = idleShare(coreBefore, coreTime(cores.load));
+  subject.tidy();
+  const alone = await runLoad(endpoint, { connections: 1, durationMs: pace.latencyMs });
+  subject.tidy();
+  if (scenario.kind === "stream") demandAllEvents(loaded);
+  const hasSubject = subject.pids.length > 0;
+  return {
+    scenario,
+    perSecond: loaded.requests / loaded.seconds,
+    cpuMicros: hasSubject ? (cpu / loaded.requests) * 1e6 : null,
+    subjectShare: hasSubject ? cpu / loaded.seconds : null,
+    loadIdle,
+    p50Ms: quantile(alone.totalMs, 0.5),
+    p99Ms: quantile(alone.totalMs, 0.99),
+    firstP50Ms: quantile(alone.firstMs, 0.5),
+    firstP99Ms: quantile(alone.firstMs, 0.99),
+  };
+}
+
+function endpointOf({ answer, kind }: Pick<Scenario, "answer" | "kind">, subject: Subject): Endpoint {
+  if (!ANSWERS.has(answer)) throw new Error(`the mock has no answer ${answer}`);
+  const { path, model, token } = subject.target(answer);
+  return { port: subject.port, request: httpRequest(subject.port, path, chatBody(model, kind === "stream"), token) };
+}
+
+/** A stream that lost events would look fast. An event of content is never as short as this. */
+const LEAST_EVENT_BYTES = 100;
+function demandAllEvents({ requests, bodyBytes }: LoadResult): void {
+  const perStream = bodyBytes / requests;
+  if (perStream < EVENTS_PER_STREAM * LEAST_EVENT_BYTES) throw new Error(`a stream had ${perStream} bytes, too few for ${EVENTS_PER_STREAM} events`);
+}
+
+export interface MemoryResult {
+  readonly atRestMb: number;
+  readonly streams: number;
+  readonly openMb: number;
+  readonly settleMs: number;
+  readonly afterMb: number;
+}
+
+/** On a gateway that has just been started. The mock holds the streams open until it is told to release them. */
+export async function measureMemory(gateway: Subject, mockPort: number, pace: Pace): Promise<MemoryResult> {
+  const pid = gateway.pids[0]!;
+  const quietMs = Math.min(2000, pace.settleMs);
+  await Bun.sleep(quietMs);
+  const atRestMb = residentMb(pid);
+  const streams = await openStreams(endpointOf({ answer: "openai-held", kind: "stream" }, gateway), pace.openStreams);
+  await Bun.sleep(quietMs);
+  const openMb = residentMb(pid);
+  await runLoad({ port: mockPort, request: httpRequest(mockPort, "/release", "", null) }, { connections: 1, durationMs: 0 });
+  await streams.ended;
+  await Bun.sleep(pace.settleMs);
+  return { atRestMb, streams: pace.openStreams, openMb, settleMs: pace.settleMs, afterMb: residentMb(pid) };
+}

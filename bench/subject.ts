@@ -1,0 +1,59 @@
+// What stands between the load generator and the mock: a server on a port of loopback, bound to the subject's core, with the processes whose CPU counts.
+import { isolation, packageFolder } from "../bin/runtime.mjs";
+import { onCore } from "./process-stats.ts";
+
+export interface Subject {
+  readonly port: number;
+  readonly pids: readonly number[];
+  /** Where a call for this answer of the mock goes, what it names as its model and what it authorizes itself with. */
+  target(answer: string): { readonly path: string; readonly model: string; readonly token: string | null };
+  /** Called between rows. */
+  tidy(): void;
+  stop(): Promise<void>;
+}
+
+const START_MS = 20_000;
+
+/** A script of the project as a command line under the same Bun, as the launcher would start it. */
+export function underBun(script: string, ...args: readonly string[]): readonly string[] {
+  return [process.execPath, ...isolation(packageFolder), script, ...args];
+}
+
+/** Starts one of this benchmark's own servers in a process of its own on `core`; its first line tells the port. */
+export async function startServer(command: readonly string[], core: number): Promise<{ readonly port: number; readonly pid: number; stop(): Promise<void> }> {
+  const child = Bun.spawn(onCore(core, command), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const reader = child.stdout.getReader();
+  const first = await within(reader.read().then(({ value }) => new TextDecoder().decode(value)), `${command.at(-1)} did not say its port`);
+  const port = Number(/^port (\d+)/.exec(first)?.[1]);
+  if (!Number.isInteger(port)) throw new Error(`${command.join(" ")} did not start: ${first}`);
+  return { port, pid: child.pid, stop: () => ended(child) };
+}
+
+/** SIGTERM, and SIGKILL for what does not go. */
+export async function ended(child: Bun.Subprocess<"ignore", "pipe" | number, "inherit" | number>): Promise<void> {
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
+  await child.exited;
+  clearTimeout(timer);
+}
+
+/** Waits until `ready` gives a value. */
+export async function until<T>(ready: () => T | null, what: string): Promise<T> {
+  const startedMs = performance.now();
+  for (;;) {
+    const value = ready();
+    if (value !== null) return value;
+    if (performance.now() - startedMs > START_MS) throw new Error(what);
+    await Bun.sleep(20);
+  }
+}
+
+async function within<T>(promise: Promise<T>, what: string): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(what)), START_MS)));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,58 @@
+// JSON Schema in the words of the OpenAPI subset, for models that know no other; and that those models get it.
+import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import { encodeGenerationConfig } from "../../src/providers/gemini/encode-params.ts";
+import { encodeTools } from "../../src/providers/gemini/encode-tools.ts";
+import { openApiSubset } from "../../src/providers/gemini/schema-subset.ts";
+
+describe("what the subset can say", () => {
+  test.each([
+    ["annotations go, a null beside a type is nullable", { $schema: "s", $comment: "c", type: ["string", "null"], examples: ["e"] }, { type: "string", nullable: true }],
+    ["a constant is a list of one", { const: "red" }, { type: "string", enum: ["red"] }],
+    ["a null among the values is nullable", { enum: ["a", null] }, { type: "string", enum: ["a"], nullable: true }],
+    ["oneOf is anyOf", { oneOf: [{ type: "string" }, { type: "integer" }, { type: "null" }] }, { nullable: true, anyOf: [{ type: "string" }, { type: "integer" }] }],
+    ["a union of one and null is that one", { anyOf: [{ type: "string", minLength: 1 }, { type: "null" }], description: "d" }, { type: "string", minLength: 1, description: "d", nullable: true }],
+    ["several types are a union", { type: ["string", "number"] }, { anyOf: [{ type: "string" }, { type: "number" }] }],
+    ["members and items are converted too", { type: "array", items: { type: "OBJECT", additionalProperties: false, properties: { a: { const: "x" } } } }, { type: "array", items: { type: "object", properties: { a: { type: "string", enum: ["x"] } } } }],
+    ["one allOf is itself", { allOf: [{ type: "string" }], description: "d" }, { type: "string", description: "d" }],
+    ["objects that all hold are one", { allOf: [{ type: "object", properties: { a: {} }, required: ["a"] }, { properties: { b: {} } }] }, { type: "object", properties: { a: {}, b: {} }, required: ["a"] }],
+    ["references are put in place", { type: "object", properties: { p: { $ref: "#/$defs/a~1b", title: "t" } }, $defs: { "a/b": { type: "string" } } }, { type: "object", properties: { p: { type: "string", title: "t" } } }],
+  ] as const)("%s", (_, schema, expected) => {
+    expect(openApiSubset(schema as unknown as JsonObject, "s")).toEqual(expected as unknown as JsonObject);
+  });
+});
+
+describe("what it cannot say is refused with its path", () => {
+  test.each([
+    ["s.not", { not: {} }],
+    ["s.properties.x.patternProperties", { properties: { x: { patternProperties: {} } } }],
+    ["s.enum", { enum: [1, 2] }],
+    ["s.const", { const: true }],
+    ["s.additionalProperties", { type: "object", additionalProperties: { type: "string" } }],
+    ["s.items.$ref", { items: { $ref: "https://elsewhere.test/schema" } }],
+    ["s.properties.x.properties.x.$ref", { properties: { x: { $ref: "#" } } }],
+    ["s.type", { type: "file" }],
+    ["s.items", { items: true }],
+    ["s.anyOf[1].type", { anyOf: [{ type: "string" }, { type: 7 }] }],
+    ["s.allOf", { allOf: [{ type: "string" }, { minLength: 2 }] }],
+  ] as const)("%s", (path, schema) => {
+    try {
+      openApiSubset(schema, "s");
+      throw new Error("nothing was refused");
+    } catch (thrown) {
+      expect(thrown).toBeInstanceOf(GatewayError);
+      expect(thrown).toMatchObject({ code: "unsupported_value", param: path });
+    }
+  });
+});
+
+test("old models get the subset, others the schema as it is", () => {
+  const schema = { type: "object", properties: { a: { const: "x" } }, additionalProperties: false };
+  const subset = { type: "object", properties: { a: { type: "string", enum: ["x"] } } };
+  const tools = [{ type: "function", function: { name: "f", parameters: schema } }];
+  expect(encodeTools({ tools }, "gemini-1.5-pro").tools).toEqual([{ functionDeclarations: [{ name: "f", parameters: subset }] }]);
+  expect(encodeTools({ tools }, "gemini-2.0-flash").tools).toEqual([{ functionDeclarations: [{ name: "f", parametersJsonSchema: schema }] }]);
+  const response_format = { type: "json_schema", json_schema: { name: "n", schema } } as const;
+  expect(encodeGenerationConfig({ response_format }, "models/gemini-1.5-flash")).toEqual({ responseMimeType: "application/json", responseSchema: subset });
+});
