@@ -11,15 +11,6 @@ export type MockAnswer =
   | { readonly kind: "writes"; readonly writes: readonly Uint8Array[] }
   | { readonly kind: "held"; readonly beginning: Uint8Array; readonly rest: Uint8Array };
 
-/** By the first part of the path that is asked for. */
-export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnswer>([
-  ["openai-plain", { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
-  ["anthropic-plain", { kind: "whole", bytes: plainAnswer(anthropicMessage()) }],
-  ["openai-stream", { kind: "writes", writes: streamWrites(openaiEvents()) }],
-  ["anthropic-stream", { kind: "writes", writes: streamWrites(anthropicEvents()) }],
-  ["openai-held", heldAnswer(openaiEvents())],
-]);
-
 /** A request in OpenAI's form, of about 1 KB. */
 export function chatBody(model: string, stream: boolean): string {
   return JSON.stringify({
@@ -92,14 +83,14 @@ function anthropicMessage(): object {
 }
 
 function openaiEvents(): readonly string[] {
-  const chunk = (choices: readonly object[], usage: object | null): string =>
-    sse({ id: "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT", object: "chat.completion.chunk", created: 1_767_000_000, model: MODEL, system_fingerprint: "fp_44709d6fcb", choices, usage });
+  const chunk = (choices: readonly object[], more: object = {}): string =>
+    sse({ id: "chatcmpl-B9MBs8CjcvOU2jLn4n57", object: "chat.completion.chunk", created: 1_767_000_000, model: MODEL, system_fingerprint: "fp_44709d6fcb", choices, ...more });
   const choice = (delta: object, finish: string | null): readonly object[] => [{ index: 0, delta, logprobs: null, finish_reason: finish }];
   return [
-    chunk(choice({ role: "assistant", content: "" }, null), null),
-    ...Array.from({ length: EVENTS_PER_STREAM }, (_, index) => chunk(choice({ content: ` word${index % 10}` }, null), null)),
-    chunk(choice({}, "stop"), null),
-    chunk([], { prompt_tokens: 219, completion_tokens: EVENTS_PER_STREAM, total_tokens: 219 + EVENTS_PER_STREAM }),
+    chunk(choice({ role: "assistant", content: "" }, null)),
+    ...Array.from({ length: EVENTS_PER_STREAM }, (_, index) => chunk(choice({ content: ` word${index % 10}` }, null))),
+    chunk(choice({}, "stop")),
+    chunk([], { usage: { prompt_tokens: 219, completion_tokens: EVENTS_PER_STREAM, total_tokens: 219 + EVENTS_PER_STREAM } }),
     "data: [DONE]\n\n",
   ];
 }
@@ -124,3 +115,12 @@ function anthropicEvents(): readonly string[] {
 function sse(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
+
+/** By the first part of the path that is asked for. */
+export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnswer>([
+  ["openai-plain", { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
+  ["anthropic-plain", { kind: "whole", bytes: plainAnswer(anthropicMessage()) }],
+  ["openai-stream", { kind: "writes", writes: streamWrites(openaiEvents()) }],
+  ["anthropic-stream", { kind: "writes", writes: streamWrites(anthropicEvents()) }],
+  ["openai-held", heldAnswer(openaiEvents())],
+]);

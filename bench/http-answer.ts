@@ -26,7 +26,7 @@ export class AnswerReader {
     const headEnd = all.indexOf("\r\n\r\n");
     this.#held = headEnd < 0 ? Buffer.from(all) : null;
     if (headEnd < 0) return false;
-    this.#readHead(all.latin1Slice(0, headEnd));
+    this.#readHead(all.toString("latin1", 0, headEnd));
     return this.#readBody(all, headEnd + 4);
   }
 

@@ -42,7 +42,7 @@ export async function runLoad(endpoint: Endpoint, options: { readonly connection
       }),
     ),
   );
-  return { requests: totalMs.length, bodyBytes, seconds: (performance.now() - startedMs) / 1000, totalMs: Float64Array.from(totalMs).sort(), firstMs: Float64Array.from(firstMs).sort() };
+  return { requests: totalMs.length, bodyBytes, seconds: (performance.now() - startedMs) / 1000, totalMs: Float64Array.from(totalMs).toSorted(), firstMs: Float64Array.from(firstMs).toSorted() };
 }
 
 /** The value below which the share `quantile` of the ascending values lies. */
@@ -52,7 +52,7 @@ export function quantile(ascending: Float64Array, share: number): number {
 
 export interface OpenStreams {
   /** Resolves when every stream has come to its end. */
-  readonly ended: Promise<void>;
+  readonly ended: Promise<unknown>;
 }
 
 /** Opens `count` streams, each on a connection of its own; resolves when every one has sent something of its body. */
@@ -64,7 +64,7 @@ export async function openStreams(endpoint: Endpoint, count: number): Promise<Op
     ended.push(end);
   }));
   await Promise.all(begun);
-  return { ended: Promise.all(ended).then(() => {}) };
+  return { ended: Promise.all(ended) };
 }
 
 /** Told of each answer; says whether to send another request. */
@@ -85,7 +85,7 @@ function callInLoop({ port, request }: Endpoint, took: Took): Promise<void> {
     const nowMs = performance.now();
     if (firstAtMs === 0 && reader.bodyBytes > 0) firstAtMs = nowMs;
     if (!whole) return false;
-    if (reader.status !== 200) throw new Error(`an answer with status ${reader.status}: ${bytes.latin1Slice(0, 600)}`);
+    if (reader.status !== 200) throw new Error(`an answer with status ${reader.status}: ${bytes.toString("latin1", 0, 600)}`);
     if (expectedBytes < 0) expectedBytes = reader.bodyBytes;
     if (reader.bodyBytes !== expectedBytes) throw new Error(`an answer of ${reader.bodyBytes} bytes, where the first had ${expectedBytes}`);
     if (!took(sentMs, firstAtMs, nowMs, reader.bodyBytes)) return true;

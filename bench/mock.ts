@@ -100,7 +100,7 @@ function isWritten({ writes, nextWrite }: Connection): boolean {
 function wholeRequestPath(request: Buffer): string | null {
   const headEnd = request.indexOf("\r\n\r\n");
   if (headEnd < 0) return null;
-  const head = request.latin1Slice(0, headEnd);
+  const head = request.toString("latin1", 0, headEnd);
   const length = Number(/\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
   if (request.length < headEnd + 4 + length) return null;
   const start = head.indexOf("/") + 1;

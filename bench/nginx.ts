@@ -2,9 +2,8 @@
 // mock, no access log. https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { MODEL } from "./answers.ts";
 import { familyOf, onCore } from "./process-stats.ts";
-import { ended, type Subject, until } from "./subject.ts";
+import { ended, sameCall, type Subject, until } from "./subject.ts";
 
 /** The program, or null where it is not installed. */
 export function nginxProgram(): string | null {
@@ -28,7 +27,7 @@ export async function startNginx(program: string, folder: string, mockPort: numb
       const family = familyOf(child.pid);
       return family.length > 1 ? family : null;
     }, "nginx started no worker");
-    return { port, pids, target: (answer) => ({ path: `/${answer}/v1/chat/completions`, model: MODEL, token: null }), tidy: () => {}, stop: () => ended(child) };
+    return { port, pids, target: sameCall, tidy: () => {}, stop: () => ended(child) };
   } catch (thrown) {
     await ended(child);
     throw thrown;

@@ -2,12 +2,13 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
+const TASKSET = "taskset";
 const TICKS_PER_SECOND = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout ?? "") || 100;
 
 /** Why nothing can be measured here, or null. */
 export function missingTools(): string | null {
   if (!existsSync("/proc/self/stat")) return "there is no /proc; the benchmark reads the CPU time of processes there, as Linux has it";
-  return Bun.which("taskset") === null ? "taskset is not installed (package util-linux)" : null;
+  return Bun.which(TASKSET) === null ? `${TASKSET} is not installed (package util-linux)` : null;
 }
 
 /** User and system time of these processes with all their threads, in seconds; in steps of a tick, mostly 10 ms. */
@@ -69,11 +70,11 @@ export function chooseCores(): Cores {
 
 /** All threads that the process has, and with them all that it will have. */
 export function bindToCore(pid: number, core: number): void {
-  const done = spawnSync("taskset", ["-acp", String(core), String(pid)], { encoding: "utf8" });
+  const done = spawnSync(TASKSET, ["-acp", String(core), String(pid)], { encoding: "utf8" });
   if (done.status !== 0) throw new Error(`taskset failed: ${done.stderr}`);
 }
 
 /** A command line that runs on one core. */
 export function onCore(core: number, command: readonly string[]): string[] {
-  return ["taskset", "-c", String(core), ...command];
+  return [TASKSET, "-c", String(core), ...command];
 }

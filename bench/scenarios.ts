@@ -46,7 +46,9 @@ export const QUICK: Pace = { warmUpMs: 250, loadMs: 400, latencyMs: 250, openStr
 
 const CONNECTIONS = 32;
 /** Less than this share of the load's core left idle: it may be the load that was measured. */
-export const LEAST_IDLE = 0.1;
+const LEAST_IDLE = 0.1;
+/** Less than this share of its core for the subject: somebody else had the rest. */
+const LEAST_SHARE = 0.85;
 
 export interface RowResult {
   readonly scenario: Scenario;
@@ -60,6 +62,11 @@ export interface RowResult {
   readonly p99Ms: number;
   readonly firstP50Ms: number;
   readonly firstP99Ms: number;
+}
+
+/** Whether the rate says nothing about the subject. The CPU time stands all the same. The direct row is nothing but load: its rate is the ceiling. */
+export function isVoid({ loadIdle, subjectShare }: RowResult): boolean {
+  return subjectShare !== null && (loadIdle < LEAST_IDLE || subjectShare < LEAST_SHARE);
 }
 
 export async function measureRow(scenario: Scenario, subject: Subject, cores: Cores, pace: Pace): Promise<RowResult> {

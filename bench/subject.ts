@@ -1,15 +1,27 @@
 // What stands between the load generator and the mock: a server on a port of loopback, bound to the subject's core, with the processes whose CPU counts.
 import { isolation, packageFolder } from "../bin/runtime.mjs";
+import { MODEL } from "./answers.ts";
 import { onCore } from "./process-stats.ts";
 
 export interface Subject {
   readonly port: number;
   readonly pids: readonly number[];
   /** Where a call for this answer of the mock goes, what it names as its model and what it authorizes itself with. */
-  target(answer: string): { readonly path: string; readonly model: string; readonly token: string | null };
+  readonly target: (answer: string) => Call;
   /** Called between rows. */
-  tidy(): void;
-  stop(): Promise<void>;
+  readonly tidy: () => void;
+  readonly stop: () => Promise<void>;
+}
+
+export interface Call {
+  readonly path: string;
+  readonly model: string;
+  readonly token: string | null;
+}
+
+/** What a proxy that changes nothing is called with: the mock's own path. */
+export function sameCall(answer: string): Call {
+  return { path: `/${answer}/v1/chat/completions`, model: MODEL, token: null };
 }
 
 const START_MS = 20_000;
@@ -20,7 +32,7 @@ export function underBun(script: string, ...args: readonly string[]): readonly s
 }
 
 /** Starts one of this benchmark's own servers in a process of its own on `core`; its first line tells the port. */
-export async function startServer(command: readonly string[], core: number): Promise<{ readonly port: number; readonly pid: number; stop(): Promise<void> }> {
+export async function startServer(command: readonly string[], core: number): Promise<{ readonly port: number; readonly pid: number; readonly stop: () => Promise<void> }> {
   const child = Bun.spawn(onCore(core, command), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
   const reader = child.stdout.getReader();
   const first = await within(reader.read().then(({ value }) => new TextDecoder().decode(value)), `${command.at(-1)} did not say its port`);

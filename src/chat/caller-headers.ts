@@ -16,7 +16,7 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 /** Lower-case names; `extra` wins over `plain`. Throws `invalid_request` or `header_not_allowed` with the path. */
 export function parseCallerHeaders(plain: JsonObject | undefined, extra: JsonObject | undefined): Readonly<Record<string, string>> {
   if (plain === undefined && extra === undefined) return NONE;
-  const headers: Record<string, string> = {};
+  const headers = new Map<string, string>();
   for (const [field, source] of [["headers", plain], ["extra_headers", extra]] as const) {
     for (const [name, value] of Object.entries(source ?? {})) {
       if (value === null || value === undefined) continue;
@@ -26,8 +26,8 @@ export function parseCallerHeaders(plain: JsonObject | undefined, extra: JsonObj
       if (typeof value !== "string") throw new GatewayError("invalid_request", `${path} must be a string; got ${describe(value)}.`, { param: path });
       if (!VALUE.test(value)) throw new GatewayError("invalid_request", `${path} may hold visible ASCII only, and no line breaks.`, { param: path });
       if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower)) throw new GatewayError("header_not_allowed", `${path} cannot be set by a caller; a credential goes in api_key.`, { param: path });
-      headers[lower] = value;
+      headers.set(lower, value);
     }
   }
-  return headers;
+  return Object.fromEntries(headers);
 }

@@ -76,10 +76,9 @@ function fitParams(request: ChatRequest, provider: Provider, target: Target, set
   const fates: Record<string, ParameterFate> = {};
   const unsupported: CommonParameter[] = [];
   const silent: CommonParameter[] = [];
-  const bound = boundSupport(provider, target);
   for (const name of Object.keys(request.params) as CommonParameter[]) {
     const value = request.params[name as keyof ChatParams] as Json;
-    const cell = name === "max_tokens" || name === "max_completion_tokens" ? bound : capabilityOf(provider.capabilities, name, target.model);
+    const cell = cellOf(name, provider, target);
     const sent = request.source.members.has(name);
     if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
@@ -95,9 +94,10 @@ function fitParams(request: ChatRequest, provider: Provider, target: Target, set
 }
 
 /** The two names of the output bound are one parameter: a provider that has either has both. */
-function boundSupport(provider: Provider, target: Target): Capability {
-  const cell = capabilityOf(provider.capabilities, "max_tokens", target.model);
-  return cell.support === "unsupported" ? capabilityOf(provider.capabilities, "max_completion_tokens", target.model) : cell;
+function cellOf(name: CommonParameter, provider: Provider, target: Target): Capability {
+  const cell = capabilityOf(provider.capabilities, name, target.model);
+  const other = name === "max_tokens" ? "max_completion_tokens" : name === "max_completion_tokens" ? "max_tokens" : null;
+  return cell.support === "unsupported" && other !== null ? capabilityOf(provider.capabilities, other, target.model) : cell;
 }
 
 function isNeutral(name: CommonParameter, value: Json): boolean {

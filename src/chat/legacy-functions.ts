@@ -1,7 +1,7 @@
 // The deprecated `functions` and `function_call`: tools and tool_choice on the way in, and back on the way out, one call at a time (decisions 6.6).
 import type { Message, ToolCall } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { Json, JsonObject } from "../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
 
 export interface LegacyParams {
   readonly params: Readonly<Record<string, Json>>;
@@ -45,17 +45,20 @@ export function isLegacyMessage(message: JsonObject): boolean {
   return message["role"] === "function" || (message["function_call"] !== undefined && message["function_call"] !== null);
 }
 
-/** Old calls and their results as tool calls and tool messages, tied together by ids that are made from their place. */
+/** Old calls and their results as tool calls and tool messages, tied together by ids that are made from their place. A result may also answer a tool call. */
 export function withToolCalls(messages: readonly Message[]): readonly Message[] {
   let lastId = "";
+  const idsByName = new Map<string, string>();
   return messages.map((message, index) => {
     if (message.role === "function") {
-      const { name: _name, ...rest } = message;
-      return { ...rest, role: "tool", tool_call_id: lastId || `call_${index}` } as Message;
+      const { name, ...rest } = message;
+      return { ...rest, role: "tool", tool_call_id: idsByName.get(name!) ?? (lastId || `call_${index}`) } as Message;
     }
+    for (const { id, function: called } of message.tool_calls ?? []) if (isObject(called)) idsByName.set(called.name, id);
     const call = message.function_call;
     if (call === undefined || call === null) return message;
     lastId = `call_${index}`;
+    idsByName.set(call.name, lastId);
     const { function_call: _call, ...rest } = message;
     return { ...rest, tool_calls: [{ id: lastId, type: "function", function: { name: call.name, arguments: call.arguments } }] } as Message;
   });

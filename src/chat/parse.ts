@@ -3,7 +3,7 @@
 import type { CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import { COMMON, FIELDS, GATEWAY, invalid } from "../core/params.ts";
 import { JsonError, parseJsonObject } from "../wire/json.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
@@ -14,6 +14,8 @@ import { parseToolChoice, parseTools } from "./parse-tools.ts";
 /** Gateway fields of a request that need the permission `byo_endpoint` (decisions 2.4). */
 const BYO_FIELDS = ["base_url", "api_base", "api_key", "api_version", "deployment_id", "model_list", "headers", "extra_headers"] as const;
 const BYO_PREFIX = /^(aws|vertex)_/;
+/** Two names of one bound. */
+const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
 
 /** Throws GatewayError `invalid_json`, `invalid_request` and kin with the path in `param`. */
 export function parseChatRequest(text: string): ChatRequest {
@@ -26,16 +28,25 @@ export function parseChatRequest(text: string): ChatRequest {
   if (params.tools !== undefined) parseTools(params.tools, forms);
   if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, forms);
   refuseLater(fields.gateway);
+  const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
   return {
     messages: conversation.messages,
     params,
-    extra: mergeExtraBody(fields.extra, fields.gateway["extra_body"], body),
-    options: readOptions(fields.gateway, fields.common, fields.extra, legacy.active || conversation.legacy),
+    extra,
+    options: readOptions(fields.gateway, fields.common, extra, legacy.active || conversation.legacy),
     blocks: conversation.blocks,
     vendorForms: forms,
-    source: { text, members, rewritten: new Set([...legacy.rewritten, ...(conversation.legacy ? ["messages"] : [])]) },
+    source: { text, members, rewritten: rewrittenMembers(body, params, [...legacy.rewritten, ...(conversation.legacy ? ["messages"] : [])]) },
     warnings: [],
   };
+}
+
+/** Members whose text no longer says what the request holds: `known` and what null and -1 leave behind. */
+function rewrittenMembers(body: JsonObject, params: ChatParams, known: readonly string[]): ReadonlySet<string> {
+  const names = new Set(known);
+  for (const name of BOUNDS) if (body[name] !== undefined && body[name] !== params[name]) names.add(name);
+  if (body["function_call"] === null) names.add("function_call");
+  return names;
 }
 
 function parseBody(text: string) {
@@ -59,13 +70,15 @@ function classify(body: JsonObject): Classified {
   const common: Record<string, Json> = {};
   const extra: Record<string, Json> = {};
   for (const name of Object.keys(body)) {
-    const value = body[name]!;
+    const sent = body[name]!;
     const field = FIELDS.get(name);
     if (field === undefined) {
-      Object.defineProperty(extra, name, { value, enumerable: true, configurable: true, writable: true });
+      putOwn(extra, name, sent);
       continue;
     }
-    if (value === null) continue;
+    if (sent === null) continue;
+    // some languages print 0.7 as 0.69999999999999996, which is that double; only a seed is more than one
+    const value = isRawNumber(sent) && field !== COMMON.seed ? Number(sent.rawJSON) : sent;
     field.check(value, name);
     (field.class === "common" ? common : gateway)[name] = value;
   }
@@ -75,7 +88,7 @@ function classify(body: JsonObject): Classified {
 /** Rules that tie parameters together (decisions 5.3, 5.5). */
 function checkParams(common: Readonly<Record<string, Json>>): ChatParams {
   const params: Record<string, Json> = { ...common };
-  for (const name of ["max_tokens", "max_completion_tokens"]) if (params[name] === -1) delete params[name];
+  for (const name of BOUNDS) if (params[name] === -1) delete params[name];
   const { max_tokens: bound, max_completion_tokens: completionBound } = params;
   if (bound !== undefined && completionBound !== undefined && bound !== completionBound)
     throw new GatewayError("invalid_request", "max_tokens and max_completion_tokens mean the same and differ; send one of them.", { param: "max_tokens" });
@@ -144,14 +157,23 @@ function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: Jso
   for (const [name, value] of Object.entries(explicit)) {
     const taken = Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
     if (taken) throw new GatewayError("reserved_parameter", `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`, { param: `extra_body.${name}` });
-    merged[name] = mergeValue(merged[name], value!);
+    putMerged(merged, name, value!);
   }
   return merged;
 }
 
-function mergeValue(there: Json | undefined, added: Json): Json {
-  if (!isObject(there) || !isObject(added)) return added;
+function putMerged(members: Record<string, Json>, name: string, added: Json): void {
+  const there = Object.hasOwn(members, name) ? members[name] : undefined;
+  if (!isObject(there) || !isObject(added)) {
+    putOwn(members, name, added);
+    return;
+  }
   const merged: Record<string, Json> = { ...(there as Record<string, Json>) };
-  for (const [name, value] of Object.entries(added)) merged[name] = mergeValue(merged[name], value!);
-  return merged;
+  for (const [member, value] of Object.entries(added)) putMerged(merged, member, value!);
+  putOwn(members, name, merged);
+}
+
+/** Also a member called `__proto__`, which an assignment would take for something else. */
+function putOwn(members: Record<string, Json>, name: string, value: Json): void {
+  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -3,6 +3,7 @@
 import { estimatedUsage } from "../accounting/estimate.ts";
 import type { Usage } from "../core/chat.ts";
 import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts";
+import { MalformedAnswer } from "../providers/provider.ts";
 import { createSseParser } from "../wire/sse.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
@@ -16,7 +17,6 @@ const DONE = "data: [DONE]\n\n";
 const KEEP_ALIVE = ": keep-alive\n\n";
 /** Text without content that is held back for its head at most. */
 const MAX_HELD = 1024 * 1024;
-const encoder = new TextEncoder();
 
 export async function replyStream(open: OpenAnswer, fitted: FittedRequest, resolved: Resolved, call: Call): Promise<Response> {
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
@@ -43,6 +43,7 @@ function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, grammar: Ans
       told = true;
       const text = await call.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes));
       const answer = resolved.provider.decodeResponse(text, open.decode);
+      if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
       // a plain answer is whole by its transport, also where the server names no reason
       const choices = answer.choices.map((choice) => ({ ...choice, finish_reason: choice.finish_reason ?? ("stop" as const) }));
       return grammar.write(chunkOfAnswer({ ...answer, choices })) + grammar.finish(usage());
@@ -96,8 +97,9 @@ class StreamSession {
     }
   }
 
-  readable(): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>(
+  /** Text, which Bun's server encodes where it writes: a copy less for each piece. */
+  readable(): ReadableStream<string> {
+    return new ReadableStream<string>(
       {
         start: (controller) => this.#startKeepAlive(controller),
         pull: async (controller) => {
@@ -105,7 +107,7 @@ class StreamSession {
           this.#lastSentMs = this.#call.context.clock.monotonic();
           if (this.#left) return;
           if (text === null) controller.close();
-          else controller.enqueue(encoder.encode(text));
+          else controller.enqueue(text);
         },
         cancel: () => this.#cancelled(),
       },
@@ -181,16 +183,16 @@ class StreamSession {
   }
 
   /** One timer that looks how long nothing was sent, not one for each chunk. */
-  #startKeepAlive(controller: ReadableStreamDefaultController<Uint8Array>): void {
+  #startKeepAlive(controller: ReadableStreamDefaultController<string>): void {
     const { keepAliveMs } = this.#call.snapshot.limits;
     this.#lastSentMs = this.#call.context.clock.monotonic();
     // the head had to go before there was anything to send: a comment takes it along
-    if (this.#held === "" && !this.#stream.grammar.hasContent()) controller.enqueue(encoder.encode(KEEP_ALIVE));
+    if (this.#held === "" && !this.#stream.grammar.hasContent()) controller.enqueue(KEEP_ALIVE);
     const look = (): void => {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
         // a client that does not read gets none: they would pile up
-        if ((controller.desiredSize ?? -1) >= 0) controller.enqueue(encoder.encode(KEEP_ALIVE));
+        if ((controller.desiredSize ?? -1) >= 0) controller.enqueue(KEEP_ALIVE);
         this.#lastSentMs = this.#call.context.clock.monotonic();
       }
       this.#keepAlive = setTimeout(look, Math.max(1, keepAliveMs - (quietMs >= keepAliveMs ? 0 : quietMs)));

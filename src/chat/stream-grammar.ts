@@ -26,26 +26,25 @@ export interface StreamGrammar {
 interface ChoiceState {
   readonly index: number;
   readonly calls: CallState[];
+  /** How many of them the client has seen. */
+  openedCalls: number;
   finish: FinishReason | null;
   native: string | null;
 }
 interface CallState {
-  readonly index: number;
+  /** By the order of opening, so that a call whose name comes late or never leaves no hole; -1 before. */
+  index: number;
   /** The provider's own number of the call, and its id as it came. */
   readonly sourceIndex: number | null;
   readonly sourceId: string | null;
   name: string;
   /** Arguments that came before the name did. */
   held: string;
-  opened: boolean;
   hasArguments: boolean;
   extra: Json | undefined;
 }
 
 const MAX_CHOICES = 128;
-/** Keys of a delta that have a place of their own below. */
-const KNOWN_DELTA = new Set(["role", "content", "refusal", "reasoning_content", "reasoning_details", "tool_calls", "function_call", "annotations"]);
-const KNOWN_CHOICE = new Set(["index", "delta", "finish_reason", "native_finish_reason", "logprobs", "message"]);
 
 export function createStreamGrammar(frame: AnswerFrame, includeUsage: boolean): StreamGrammar {
   const choices: ChoiceState[] = [];
@@ -59,6 +58,8 @@ export function createStreamGrammar(frame: AnswerFrame, includeUsage: boolean): 
   /** Vendor fields for the next event; those of chunks that gave none wait, the last of each name. */
   let vendor = "";
   let waiting: Map<string, string> | null = null;
+  /** Most vendor fields say the same on every chunk. */
+  const repeated = new Map<string, { readonly value: unknown; readonly json: string }>();
 
   function open(chunk: ChatChunk): void {
     head = `data: {"id":${JSON.stringify(answerId(chunk.id, frame.traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, frame.nowSeconds)},"model":${JSON.stringify(frame.model)},"route":${JSON.stringify(frame.route)},"x_gateway_trace_id":"${frame.traceId}"`;
@@ -67,11 +68,20 @@ export function createStreamGrammar(frame: AnswerFrame, includeUsage: boolean): 
   function takeVendorFields(chunk: ChatChunk): void {
     vendor = "";
     for (const name in chunk) {
-      if (!isVendorField(name, chunk[name])) continue;
-      if (waiting === null) vendor += `,${JSON.stringify(name)}:${JSON.stringify(chunk[name])}`;
-      else waiting.set(name, JSON.stringify(chunk[name]));
+      const value = chunk[name];
+      if (!isVendorField(name, value)) continue;
+      if (waiting === null) vendor += vendorField(name, value);
+      else waiting.set(name, JSON.stringify(value));
     }
     if (waiting !== null) vendor = joined(waiting);
+  }
+
+  function vendorField(name: string, value: unknown): string {
+    const known = repeated.get(name);
+    if (known !== undefined && known.value === value) return known.json;
+    const json = `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    if (typeof value === "string" && (known !== undefined || repeated.size < MAX_WAITING)) repeated.set(name, { value, json });
+    return json;
   }
 
   /** Bounded, whatever a provider sends. */
@@ -93,7 +103,7 @@ export function createStreamGrammar(frame: AnswerFrame, includeUsage: boolean): 
     if (known !== undefined) return { choice: known, isNew: false };
     // a provider's own numbers stand while they fit what was asked for; others are numbered by order
     const index = key < frame.choices && !choices.some((other) => other.index === key) ? key : freeIndex(choices);
-    const choice: ChoiceState = { index, calls: [], finish: null, native: null };
+    const choice: ChoiceState = { index, calls: [], openedCalls: 0, finish: null, native: null };
     choices.push(choice);
     bySource.set(key, choice);
     return { choice, isNew: true };
@@ -157,11 +167,11 @@ export function createStreamGrammar(frame: AnswerFrame, includeUsage: boolean): 
     tally(generated, text);
     if (text !== "") call.hasArguments = true;
     // the old form has room for one call
-    if (frame.legacyFunctions && call.index > 0) return;
-    if (!call.opened) {
+    if (frame.legacyFunctions && call.index < 0 && choice.openedCalls > 0) return;
+    if (call.index < 0) {
       call.held += text;
       if (call.name === "") return;
-      call.opened = true;
+      call.index = choice.openedCalls++;
       tally(generated, call.name);
       say(frame.legacyFunctions ? legacyOpening(call) : opening(choice, call), true);
       call.held = "";
@@ -185,9 +195,9 @@ export function createStreamGrammar(frame: AnswerFrame, includeUsage: boolean): 
     // a call whose name never came has no place in the grammar, one without arguments gets an empty object, unless it was cut off
     if (choice.finish !== "length")
       for (const call of choice.calls)
-        if (call.opened && !call.hasArguments)
+        if (call.index >= 0 && !call.hasArguments)
           out += event(choice, frame.legacyFunctions ? '{"function_call":{"arguments":"{}"}}' : `{"tool_calls":[{"index":${call.index},"function":{"arguments":"{}"}}]}`, null, "null", "");
-    const reason = strictFinishReason(choice.finish!, choice.calls.length > 0, frame.sameShape, frame.legacyFunctions);
+    const reason = strictFinishReason(choice.finish!, choice.openedCalls > 0, frame.sameShape, frame.legacyFunctions);
     choice.finish = reason;
     return out + event(choice, "{}", reason, "null", choice.native === null ? "" : `,"native_finish_reason":${JSON.stringify(choice.native)}`);
   }
@@ -199,7 +209,7 @@ export function createStreamGrammar(frame: AnswerFrame, includeUsage: boolean): 
       if (chunk.usage !== null && chunk.usage !== undefined) usage = strictUsage(chunk.usage) ?? usage;
       takeVendorFields(chunk);
       let out = "";
-      if (Array.isArray(chunk.choices)) for (const choice of chunk.choices) if (isObject(choice)) out += writeChoice(choice as ChunkChoice);
+      if (Array.isArray(chunk.choices)) for (const choice of chunk.choices) if (isObject(choice)) out += writeChoice(choice);
       if (vendor === "") waiting = null;
       else keepVendorFields(chunk);
       return out;
@@ -233,19 +243,22 @@ function freeIndex(choices: readonly ChoiceState[]): number {
   return index;
 }
 
-/** The call that a delta continues: by its number, else by its id, else the last one. */
+/** The call that a delta continues: by its number, and among those of one number by its id; without a number by its id; else the last one. */
 function callOf(choice: ChoiceState, delta: ToolCallDelta): CallState {
   const id = typeof delta.id === "string" && delta.id !== "" ? delta.id : null;
   const number = typeof delta.index === "number" && Number.isInteger(delta.index) ? delta.index : null;
-  const last = choice.calls.at(-1);
-  const known = number !== null ? choice.calls.find((call) => call.sourceIndex === number) : id !== null ? choice.calls.find((call) => call.sourceId === id) : namesAnother(delta, last) ? undefined : last;
-  // some servers number every call 0 and tell them apart by id alone
-  if (known !== undefined && !(id !== null && known.sourceId !== null && known.sourceId !== id && namesAnother(delta, known))) return known;
-  const sameId = id === null ? undefined : choice.calls.find((call) => call.sourceId === id);
-  if (known !== undefined && sameId !== undefined) return sameId;
-  const call: CallState = { index: choice.calls.length, sourceIndex: known === undefined ? number : null, sourceId: id, name: "", held: "", opened: false, hasArguments: false, extra: undefined };
+  const known = number !== null ? numberedCall(choice, delta, number, id) : id !== null ? choice.calls.find((call) => call.sourceId === id) : choice.calls.at(-1);
+  if (known !== undefined && !(number === null && id === null && namesAnother(delta, known))) return known;
+  const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, extra: undefined };
   choice.calls.push(call);
   return call;
+}
+
+/** Some servers number every call 0 and tell them apart by id alone; others give every delta of one call a new id. */
+function numberedCall(choice: ChoiceState, delta: ToolCallDelta, number: number, id: string | null): CallState | undefined {
+  const last = choice.calls.findLast((call) => call.sourceIndex === number);
+  if (last === undefined || id === null || last.sourceId === null || last.sourceId === id) return last;
+  return choice.calls.find((call) => call.sourceIndex === number && call.sourceId === id) ?? (namesAnother(delta, last) ? undefined : last);
 }
 
 /** A delta without number and id that brings a name begins a call, unless it only repeats the name of the one that is open without arguments. */
@@ -262,15 +275,42 @@ function legacyOpening(call: CallState): string {
   return `{"function_call":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}}`;
 }
 
+/** A vendor's own keys of a choice, as further members. */
 function choiceExtra(choice: ChunkChoice): string {
   let extra = "";
-  for (const name in choice) if (!KNOWN_CHOICE.has(name) && choice[name] !== null && choice[name] !== undefined) extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
+  for (const name in choice) {
+    switch (name) {
+      case "index":
+      case "delta":
+      case "finish_reason":
+      case "native_finish_reason":
+      case "logprobs":
+      case "message":
+        break;
+      default:
+        if (choice[name] !== null && choice[name] !== undefined) extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
+    }
+  }
   return extra;
 }
 
 /** A vendor's own keys of a delta, as one delta; empty when there are none. */
 function vendorDelta(delta: ChunkDelta): string {
   let members = "";
-  for (const name in delta) if (!KNOWN_DELTA.has(name) && delta[name] !== null && delta[name] !== undefined) members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(delta[name])}`;
+  for (const name in delta) {
+    switch (name) {
+      case "role":
+      case "content":
+      case "refusal":
+      case "reasoning_content":
+      case "reasoning_details":
+      case "tool_calls":
+      case "function_call":
+      case "annotations":
+        break;
+      default:
+        if (delta[name] !== null && delta[name] !== undefined) members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(delta[name])}`;
+    }
+  }
   return members === "" ? "" : `{${members}}`;
 }

@@ -33,7 +33,8 @@ export interface FailureContext {
 }
 
 export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
-  const ownCredential = context.target.credential !== null && !context.target.credential.fromCaller;
+  // where no credential was sent, it lacks one at whoever gave the address
+  const ownCredential = !(context.target.credential?.fromCaller ?? context.target.guarded);
   const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
   const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (code === "upstream_authentication" || code === "upstream_quota") {

@@ -31,11 +31,10 @@ export interface WholeAnswer {
 /** Throws MalformedAnswer when there is no choice. `estimate` is asked only when the provider gave no figures. */
 export function wholeAnswer(answer: ChatAnswer, frame: AnswerFrame, estimate: (generated: TokenTally) => Usage): WholeAnswer {
   if (!Array.isArray(answer.choices) || answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-  const generated = newTally();
-  const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame, generated));
-  choices.forEach((choice, position) => (choice.json["index"] = denseIndexes(answer.choices) ? (answer.choices[position]!.index as number) : position));
+  const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame));
+  if (choices.length > 1 && denseIndexes(answer.choices)) choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
   const reported = strictUsage(answer.usage);
-  const usage = reported ?? estimate(generated);
+  const usage = reported ?? estimate(generatedBy(choices));
   const body: Record<string, Json> = {
     id: answerId(answer.id, frame.traceId),
     object: "chat.completion",
@@ -68,10 +67,26 @@ export function answerTime(created: Json | undefined, nowSeconds: number): numbe
 
 function denseIndexes(choices: readonly AnswerChoice[]): boolean {
   const seen = new Set<unknown>(choices.map((choice) => choice.index));
-  return choices.every((_, position) => seen.has(position));
+  return seen.size === choices.length && choices.every((_, position) => seen.has(position));
 }
 
-function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame, generated: TokenTally): { readonly json: Record<string, Json>; readonly finishReason: FinishReason } {
+interface WholeChoice {
+  readonly json: Record<string, Json>;
+  readonly message: Readonly<Record<string, Json>>;
+  readonly calls: readonly ToolCall[];
+  readonly finishReason: FinishReason;
+}
+
+function generatedBy(choices: readonly WholeChoice[]): TokenTally {
+  const generated = newTally();
+  for (const { message, calls } of choices) {
+    for (const text of [message["content"], message["refusal"], message["reasoning_content"]]) if (typeof text === "string") tally(generated, text);
+    for (const call of calls) if (call.function !== undefined) tally(generated, call.function.name + call.function.arguments);
+  }
+  return generated;
+}
+
+function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame): WholeChoice {
   const source: JsonObject = isObject(choice.message) ? choice.message : {};
   const message: Record<string, Json> = { role: "assistant", content: typeof source["content"] === "string" ? source["content"] : null, refusal: typeof source["refusal"] === "string" ? source["refusal"] : null };
   for (const name in source) {
@@ -87,13 +102,11 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame,
     if (frame.legacyFunctions) message["function_call"] = asFunctionCall(calls)!;
     else message["tool_calls"] = calls;
   }
-  for (const text of [message["content"], message["refusal"], message["reasoning_content"]]) if (typeof text === "string") tally(generated, text);
-  for (const call of calls) if (call.function !== undefined) tally(generated, call.function.name + call.function.arguments);
   // a plain answer whose transport ended as it should is complete, also where the server names no reason
   const finishReason = strictFinishReason(isFinishReason(choice.finish_reason) ? choice.finish_reason : "stop", calls.length > 0, frame.sameShape, frame.legacyFunctions);
   const json: Record<string, Json> = { index: position, message, logprobs: strictLogprobs(choice.logprobs), finish_reason: finishReason };
   for (const name in choice) if (!(name in json) && choice[name] !== null && choice[name] !== undefined) json[name] = choice[name]!;
-  return { json, finishReason };
+  return { json, message, calls, finishReason };
 }
 
 function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: number): readonly ToolCall[] {

@@ -180,7 +180,7 @@ export const GATEWAY = {
   num_retries: gateway("Further attempts after a failure that may pass, 0 to 10.", integer(0, 10), (value) => value !== 0),
   fallbacks: gateway("Models to try when the first fails.", listOf(anyOf("a string or an object", isWord, isObject)), (value) => !isEmptyList(value)),
   context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", object, (value) => Object.keys(value as JsonObject).length > 0),
-  model_list: gateway("An inline route for this call.", listOf(all(object, required("model_name", string), required("params", object))), true),
+  model_list: gateway("An inline route for this call.", listOf(all(object, required("model_name", string), required("params", object))), (value) => !isEmptyList(value)),
   input_cost_per_token: gateway("The caller's own price of a prompt token, 0 to 1 USD.", cost, true),
   output_cost_per_token: gateway("The caller's own price of a generated token, 0 to 1 USD.", cost, true),
 } as const satisfies Record<string, Field>;

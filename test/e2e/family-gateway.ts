@@ -18,26 +18,29 @@ export interface FamilyGateway {
   /** `<gateway>/api/v1`, as clients want it. */
   readonly baseUrl: string;
   readonly token: string;
+  /** Lets the stream that tells an error do so: not before the client has read what was said. */
+  goOn(): void;
   /** Resolves, with the time of it, when the next upstream call that hangs has been ended by the gateway. */
   nextEnded(): Promise<number>;
   stop(): Promise<void>;
 }
 
 export async function startFamilyGateway(): Promise<FamilyGateway> {
+  let goOn = (): void => {};
   let ended: (atMs: number) => void = () => {};
   const upstream = startUpstream(({ path, text, body }, raw) => {
     const wire = /^\/(openai|anthropic|gemini)\//.exec(path)![1] as keyof typeof WIRE_FAMILIES;
     const family = WIRE_FAMILIES[wire];
     const script = scriptOf(text);
     if (typeof script === "string") {
-      const { status, headers, body: error } = family.failure(script);
+      const { status, headers, body: error } = family.failures[script];
       return Response.json(error, { status, headers });
     }
     const isStream = body["stream"] === true || path.includes(":streamGenerateContent");
-    const silent = script.then === "silence";
-    if (silent) raw.signal.addEventListener("abort", () => ended(performance.now()), { once: true });
-    if (isStream) return new Response(streamBody(family.stream(script, body), silent), { headers: { "content-type": "text/event-stream" } });
-    return silent ? new Promise<Response>(() => {}) : Response.json(family.whole(script, body));
+    if (script.afterwards === "silence") raw.signal.addEventListener("abort", () => ended(performance.now()), { once: true });
+    if (!isStream) return script.afterwards === undefined ? Response.json(family.whole(script, body)) : NEVER;
+    const rest = { silence: NEVER, error: new Promise<string>((resolve) => (goOn = () => resolve(family.errorEvent))), end: "" }[script.afterwards ?? "end"];
+    return new Response(streamBody(family.stream(script, body), rest), { headers: { "content-type": "text/event-stream" } });
   });
   const gateway = await startGateway({
     config: `providers:
@@ -51,6 +54,7 @@ export async function startFamilyGateway(): Promise<FamilyGateway> {
     upstream,
     baseUrl: `${gateway.url}/api/v1`,
     token: gateway.firstToken!,
+    goOn: () => goOn(),
     nextEnded: () => new Promise((resolve) => (ended = resolve)),
     async stop() {
       await gateway.stop();
@@ -59,11 +63,16 @@ export async function startFamilyGateway(): Promise<FamilyGateway> {
   };
 }
 
-function streamBody(text: string, staysOpen: boolean): ReadableStream<Uint8Array> {
+/** What never comes, as a piece of a stream and as an answer. */
+const NEVER = new Promise<never>(() => {});
+
+function streamBody(begin: string, rest: string | Promise<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
   return new ReadableStream({
-    start(controller) {
-      controller.enqueue(new TextEncoder().encode(text));
-      if (!staysOpen) controller.close();
+    async start(controller) {
+      controller.enqueue(encoder.encode(begin));
+      controller.enqueue(encoder.encode(await rest));
+      controller.close();
     },
   });
 }

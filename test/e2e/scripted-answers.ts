@@ -18,8 +18,8 @@ export interface ScriptedAnswer {
   readonly choices: readonly ScriptedChoice[];
   /** `reasoning` is part of `completion`. */
   readonly usage: { readonly prompt: number; readonly completion: number; readonly reasoning?: number };
-  /** After the content of the first choice: a stream goes silent, or tells an error. A plain answer never comes. */
-  readonly then?: "silence" | "error";
+  /** Instead of an end: a stream goes silent, or tells an error once the test says so. A plain answer never comes. */
+  readonly afterwards?: "silence" | "error";
 }
 
 export const FAILURES = ["context", "rate-limit", "not-found", "refused-key", "server", "overloaded", "invalid"] as const;
@@ -29,14 +29,14 @@ export const TEXT = "Bonjour, monde — ✓";
 export const THOUGHT = "The question is old. The answer is short.";
 export const FORECAST = { city: "Paris", degrees: 21 };
 /** The schema of FORECAST, strict as the clients want it. */
-export const FORECAST_SCHEMA = {
+export const FORECAST_SCHEMA: Record<string, unknown> = {
   type: "object",
   properties: { city: { type: "string" }, degrees: { type: "integer" } },
   required: ["city", "degrees"],
   additionalProperties: false,
-} as const;
+};
 /** The schema of what `#tools` calls. */
-export const WEATHER_SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false } as const;
+export const WEATHER_SCHEMA: Record<string, unknown> = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
 export const AFTER_TOOLS = "Paris is warm, Oslo is cold.";
 
 const pieces = (text: string): readonly string[] => text.match(/[\s\S]{1,6}/gu) ?? [];
@@ -53,8 +53,8 @@ const ANSWERS: Readonly<Record<string, ScriptedAnswer>> = {
   bare: { choices: [{ text: pieces("Ringing."), calls: [{ id: "call_bell", name: "bell", input: {} }], finish: "tool_calls" }], usage: { prompt: 20, completion: 5 } },
   json: { choices: [{ text: pieces(JSON.stringify(FORECAST)), finish: "stop" }], usage: { prompt: 30, completion: 9 } },
   two: { choices: [{ text: pieces("Heads it is"), finish: "stop" }, { text: pieces("Tails it is"), finish: "length" }], usage: { prompt: 11, completion: 6 } },
-  hang: { choices: [{ text: ["Once"], finish: "stop" }], usage: { prompt: 11, completion: 1 }, then: "silence" },
-  broken: { choices: [{ text: ["Once"], finish: "stop" }], usage: { prompt: 11, completion: 1 }, then: "error" },
+  hang: { choices: [{ text: ["Once"], finish: "stop" }], usage: { prompt: 11, completion: 1 }, afterwards: "silence" },
+  broken: { choices: [{ text: ["Once"], finish: "stop" }], usage: { prompt: 11, completion: 1 }, afterwards: "error" },
 };
 const AFTER_RESULTS: ScriptedAnswer = { choices: [{ text: pieces(AFTER_TOOLS), finish: "stop" }], usage: { prompt: 44, completion: 6 } };
 

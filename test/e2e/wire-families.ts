@@ -4,12 +4,20 @@ import type { ScriptedAnswer, ScriptedChoice, ScriptedFailure } from "./scripted
 
 export interface WireFamily {
   whole(answer: ScriptedAnswer, request: Readonly<Record<string, any>>): object;
-  /** Text of the events; without their end when the script goes on with silence or an error. */
+  /** Text of the events; of the content alone when the script goes on with something else than the end. */
   stream(answer: ScriptedAnswer, request: Readonly<Record<string, any>>): string;
-  failure(failure: ScriptedFailure): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: object };
+  /** The event of an error in the middle of a stream. */
+  readonly errorEvent: string;
+  readonly failures: Readonly<Record<ScriptedFailure, WireFailure>>;
+}
+export interface WireFailure {
+  readonly status: number;
+  readonly body: object;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 const joined = (pieces: readonly string[] | undefined): string => (pieces ?? []).join("");
+const told = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): WireFailure => ({ status, body, headers });
 const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
 
 // --- OpenAI's form
@@ -38,6 +46,8 @@ function openaiDeltas({ reasoning, text, calls }: ScriptedChoice): readonly obje
   ];
 }
 
+const openaiError = (message: string, type: string, code: string | null = null, param: string | null = null): object => ({ error: { message, type, param, code } });
+
 const openai: WireFamily = {
   whole: (answer) => ({
     ...OPENAI_FRAME, object: "chat.completion",
@@ -46,29 +56,22 @@ const openai: WireFamily = {
   }),
   stream(answer) {
     const chunk = (choices: readonly object[], usage: object | null = null): string => data({ ...OPENAI_FRAME, object: "chat.completion.chunk", choices, usage });
-    const content = answer.choices.map((choice, index) => openaiDeltas(choice).map((delta) => chunk([{ index, delta, logprobs: null, finish_reason: null }])).join("")).join("");
-    if (answer.then === "silence") return content;
-    if (answer.then === "error") return content + data({ error: { message: "The engine stopped.", type: "server_error", param: null, code: null } });
+    const deltas = answer.choices.map(openaiDeltas);
+    // several choices grow side by side
+    const turns = Array.from({ length: Math.max(...deltas.map((list) => list.length)) }, (_, at) => deltas.map((list) => list[at]));
+    const content = turns.map((turn) => turn.map((delta, index) => (delta === undefined ? "" : chunk([{ index, delta, logprobs: null, finish_reason: null }]))).join("")).join("");
+    if (answer.afterwards !== undefined) return content;
     return `${content}${answer.choices.map(({ finish }, index) => chunk([{ index, delta: {}, logprobs: null, finish_reason: finish }])).join("")}${chunk([], openaiUsage(answer))}data: [DONE]\n\n`;
   },
-  failure(failure) {
-    const told = (status: number, message: string, type: string, code: string | null, param: string | null = null, headers: Record<string, string> = {}) => ({ status, headers, body: { error: { message, type, param, code } } });
-    switch (failure) {
-      case "context":
-        return told(400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", "invalid_request_error", "context_length_exceeded", "messages");
-      case "rate-limit":
-        return told(429, "Rate limit reached for requests.", "requests", "rate_limit_exceeded", null, { "retry-after-ms": "20" });
-      case "not-found":
-        return told(404, "The model `gone` does not exist or you do not have access to it.", "invalid_request_error", "model_not_found");
-      case "refused-key":
-        return told(401, "Incorrect API key provided: sk-scripted.", "invalid_request_error", "invalid_api_key");
-      case "server":
-        return told(500, "The server had an error while processing your request.", "server_error", null);
-      case "overloaded":
-        return told(503, "The engine is currently overloaded, please try again later.", "server_error", null);
-      case "invalid":
-        return told(400, "Invalid 'temperature': the sum is odd.", "invalid_request_error", "invalid_value", "temperature");
-    }
+  errorEvent: data(openaiError("The engine stopped.", "server_error")),
+  failures: {
+    context: told(400, openaiError("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", "invalid_request_error", "context_length_exceeded", "messages")),
+    "rate-limit": told(429, openaiError("Rate limit reached for requests.", "requests", "rate_limit_exceeded"), { "retry-after-ms": "20" }),
+    "not-found": told(404, openaiError("The model `gone` does not exist or you do not have access to it.", "invalid_request_error", "model_not_found")),
+    "refused-key": told(401, openaiError("Incorrect API key provided: sk-scripted.", "invalid_request_error", "invalid_api_key")),
+    server: told(500, openaiError("The server had an error while processing your request.", "server_error")),
+    overloaded: told(503, openaiError("The engine is currently overloaded, please try again later.", "server_error")),
+    invalid: told(400, openaiError("Invalid 'temperature': the sum is odd.", "invalid_request_error", "invalid_value", "temperature")),
   },
 };
 
@@ -102,6 +105,8 @@ function anthropicDeltas(block: Readonly<Record<string, any>>): readonly object[
 const anthropicStart = (block: Readonly<Record<string, any>>): object =>
   block["type"] === "thinking" ? { type: "thinking", thinking: "", signature: "" } : block["type"] === "text" ? { type: "text", text: "" } : { ...block, input: {} };
 
+const anthropicError = (type: string, message: string): object => ({ type: "error", error: { type, message }, request_id: "req_scripted" });
+
 const anthropic: WireFamily = {
   whole(answer, request) {
     const [choice] = answer.choices;
@@ -119,29 +124,19 @@ const anthropic: WireFamily = {
     const start = { id: "msg_scripted", type: "message", role: "assistant", model: "scripted-model", content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: answer.usage.prompt, output_tokens: 1 } };
     const content = blocks.map((block, index) => event("content_block_start", { index, content_block: anthropicStart(block) }) + anthropicDeltas(block).map((delta) => event("content_block_delta", { index, delta })).join("") + event("content_block_stop", { index }));
     const begun = event("message_start", { message: start }) + event("ping", {}) + content.join("");
-    if (answer.then === "silence") return begun;
-    if (answer.then === "error") return begun + event("error", { error: { type: "api_error", message: "The engine stopped." } });
+    if (answer.afterwards !== undefined) return begun;
     const reason = blocks.some((block) => block["type"] === "tool_use") ? "tool_use" : STOP_REASONS[choice!.finish];
     return begun + event("message_delta", { delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: answer.usage.completion } }) + event("message_stop", {});
   },
-  failure(failure) {
-    const told = (status: number, type: string, message: string, headers: Record<string, string> = {}) => ({ status, headers, body: { type: "error", error: { type, message }, request_id: "req_scripted" } });
-    switch (failure) {
-      case "context":
-        return told(400, "invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum");
-      case "rate-limit":
-        return told(429, "rate_limit_error", "This request would exceed your organization's rate limit.", { "retry-after": "0.02" });
-      case "not-found":
-        return told(404, "not_found_error", "model: gone");
-      case "refused-key":
-        return told(401, "authentication_error", "invalid x-api-key");
-      case "server":
-        return told(500, "api_error", "Internal server error");
-      case "overloaded":
-        return told(529, "overloaded_error", "Overloaded");
-      case "invalid":
-        return told(400, "invalid_request_error", "temperature: the sum is odd");
-    }
+  errorEvent: `event: error\n${data(anthropicError("api_error", "The engine stopped."))}`,
+  failures: {
+    context: told(400, anthropicError("invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum")),
+    "rate-limit": told(429, anthropicError("rate_limit_error", "This request would exceed your organization's rate limit."), { "retry-after": "0.02" }),
+    "not-found": told(404, anthropicError("not_found_error", "model: gone")),
+    "refused-key": told(401, anthropicError("authentication_error", "invalid x-api-key")),
+    server: told(500, anthropicError("api_error", "Internal server error")),
+    overloaded: told(529, anthropicError("overloaded_error", "Overloaded")),
+    invalid: told(400, anthropicError("invalid_request_error", "temperature: the sum is odd")),
   },
 };
 
@@ -158,6 +153,8 @@ function geminiUsage({ usage }: ScriptedAnswer): object {
   return { promptTokenCount: prompt, candidatesTokenCount: completion - reasoning, ...(reasoning > 0 && { thoughtsTokenCount: reasoning }), totalTokenCount: prompt + completion };
 }
 
+const geminiError = (code: number, status: string, message: string): object => ({ error: { code, message, status } });
+
 const gemini: WireFamily = {
   whole: (answer) => ({
     candidates: answer.choices.map((choice, index) => ({ content: { parts: geminiParts(choice), role: "model" }, finishReason: FINISH_REASONS[choice.finish], index })),
@@ -167,29 +164,20 @@ const gemini: WireFamily = {
     const event = (candidate: object, usageMetadata: object): string => `data: ${JSON.stringify({ candidates: [candidate], usageMetadata, modelVersion: "scripted-model", responseId: "scripted" })}\r\n\r\n`;
     const events = answer.choices.flatMap((choice, index) => {
       const parts = geminiParts(choice);
-      const isLast = (at: number): boolean => at === parts.length - 1 && answer.then === undefined;
+      const isLast = (at: number): boolean => at === parts.length - 1 && answer.afterwards === undefined;
       return parts.map((part, at) => event({ content: { parts: [part], role: "model" }, ...(isLast(at) && { finishReason: FINISH_REASONS[choice.finish] }), index }, geminiUsage(answer)));
     });
-    return events.join("") + (answer.then === "error" ? `data: ${JSON.stringify({ error: { code: 500, message: "The engine stopped.", status: "INTERNAL" } })}\r\n\r\n` : "");
+    return events.join("");
   },
-  failure(failure) {
-    const told = (code: number, status: string, message: string, headers: Record<string, string> = {}) => ({ status: code, headers, body: { error: { code, message, status } } });
-    switch (failure) {
-      case "context":
-        return told(400, "INVALID_ARGUMENT", "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).");
-      case "rate-limit":
-        return told(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).", { "retry-after": "0.02" });
-      case "not-found":
-        return told(404, "NOT_FOUND", "models/gone is not found for API version v1beta.");
-      case "refused-key":
-        return told(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");
-      case "server":
-        return told(500, "INTERNAL", "An internal error has occurred.");
-      case "overloaded":
-        return told(503, "UNAVAILABLE", "The model is overloaded. Please try again later.");
-      case "invalid":
-        return told(400, "INVALID_ARGUMENT", "Invalid value at 'generation_config.temperature': the sum is odd");
-    }
+  errorEvent: data(geminiError(500, "INTERNAL", "The engine stopped.")),
+  failures: {
+    context: told(400, geminiError(400, "INVALID_ARGUMENT", "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).")),
+    "rate-limit": told(429, geminiError(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."), { "retry-after": "0.02" }),
+    "not-found": told(404, geminiError(404, "NOT_FOUND", "models/gone is not found for API version v1beta.")),
+    "refused-key": told(400, geminiError(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.")),
+    server: told(500, geminiError(500, "INTERNAL", "An internal error has occurred.")),
+    overloaded: told(503, geminiError(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")),
+    invalid: told(400, geminiError(400, "INVALID_ARGUMENT", "Invalid value at 'generation_config.temperature': the sum is odd")),
   },
 };
 

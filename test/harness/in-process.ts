@@ -70,7 +70,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
       handleChat(
         new Request("http://gateway.test/api/v1/chat/completions", {
           method: "POST",
-          headers: { authorization: `Bearer ${text}`, "content-type": "application/json", ...init.headers },
+          headers: { authorization: `Bearer ${text}`, "content-type": "application/json", ...(typeof body === "string" && { "content-length": String(Buffer.byteLength(body)) }), ...init.headers },
           body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
           ...(init.signal && { signal: init.signal }),
         }),

@@ -1,0 +1,97 @@
+// docs/providers.md: every provider with its capability table, as the code has it.
+import type { Capability, CapabilityException, Feature } from "../src/core/capability.ts";
+import { BLOCK_TYPES } from "../src/core/chat.ts";
+import { COMMON_PARAMETERS } from "../src/core/params.ts";
+import type { Provider } from "../src/providers/provider.ts";
+import { BUILT_IN_MODELS } from "../src/providers/registry.ts";
+import { runsInside } from "../src/providers/settings.ts";
+import { code, codeList, generatedMark, table } from "./markdown.ts";
+
+export function providersPage(providers: readonly Provider[]): string {
+  const sorted = providers.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  return `${[INTRODUCTION, overview(sorted), ...sorted.map(section)].join("\n\n")}\n`;
+}
+
+const INTRODUCTION = `${generatedMark("src/providers/registry.ts")}
+# Providers
+
+A model is written \`<id>:<model_name>\`, with the provider's own name of the model: \`openai:gpt-5-mini\`, \`openrouter:meta-llama/llama-4-maverick\`.
+A provider is enabled by its key in the environment or by an entry in the configuration file: [configuration.md](configuration.md).
+
+What the words in the tables mean:
+
+| support | meaning |
+| --- | --- |
+| native | The provider has it under OpenAI's name and in OpenAI's form. |
+| mapped | The provider has it under another name or in another form; the note says which. |
+| emulated | The gateway gets the same effect by other means. |
+| unsupported | A parameter is refused with 400 \`unsupported_parameter\`, or dropped where \`drop_params\` is on. \`user\`, \`safety_identifier\`, \`stream\` and \`stream_options\` are never refused: the gateway serves them itself. A content block is refused with 400 \`unsupported_content_block\`, always. |
+
+Where a cell names values or a range, others are refused with 400 \`unsupported_value\`. Some models of a provider differ: the first line below "By model" whose
+pattern matches the model's name and that names the parameter decides. \`dragoman params <id>:<model_name>\` prints the result for one model.
+
+"Checked" names the page that a table was checked against, and when. A table that is not checked says what the wire form promises.`;
+
+function overview(providers: readonly Provider[]): string {
+  const rows = providers.map(({ id, label, keyVariables, capabilities: { verified }, sameShape }) => [
+    `[${code(id)}](#${anchorOf(id)})`,
+    label,
+    sameShape ? "OpenAI's" : "its own",
+    keyVariables.length === 0 ? "none needed" : code(keyVariables[0]!),
+    verified === "unverified" ? "no" : verified.date,
+  ]);
+  return table(["id", "name", "wire form", "key", "checked"], rows);
+}
+
+/** As the usual renderers make it of a heading that is the id alone. */
+function anchorOf(id: string): string {
+  return id.toLowerCase().replaceAll(/[^a-z0-9_-]/g, "");
+}
+
+function section(provider: Provider): string {
+  const { cells, exceptions } = provider.capabilities;
+  const rows = (features: readonly Feature[]) => features.map((feature) => [code(feature), cells[feature].support, detailsOf(cells[feature])]);
+  return [
+    `## ${provider.id}`,
+    facts(provider),
+    table(["parameter", "support", "note"], rows(COMMON_PARAMETERS)),
+    table(["content block", "support", "note"], rows(BLOCK_TYPES)),
+    ...(exceptions.length === 0 ? [] : ["By model:", table(["model matches", "parameter", "support", "note"], exceptions.flatMap(exceptionRows))]),
+  ].join("\n\n");
+}
+
+function facts(provider: Provider): string {
+  const { label, baseUrl, docs, keyVariables, capabilities: { verified }, dialect, reserved, privileged } = provider;
+  const inside = runsInside(provider);
+  const forms = [
+    ["content blocks", dialect.blocks],
+    ["tool types", dialect.tools],
+    ["words of `tool_choice`", dialect.toolChoices],
+    ["relaxed message rules", dialect.messageRules],
+  ] as const;
+  const own = forms.filter(([, words]) => words.length > 0).map(([what, words]) => `${what}: ${words.includes("*") ? "any" : codeList(words)}`);
+  const models = BUILT_IN_MODELS.get(provider.id);
+  return [
+    `${label}. [The vendor's page](${docs}).`,
+    "",
+    `- Address: ${inside ? "answers inside the gateway" : baseUrl === null ? "none of its own; `base_url` has to be configured" : code(baseUrl)}`,
+    `- Key: ${keyVariables.length === 0 ? (inside ? "needs none" : "needs none; `api_key` in the configuration where the server asks for one") : keyVariables.map(code).join(" or ")}`,
+    `- Checked: ${verified === "unverified" ? "no; taken from the wire form" : `${verified.date}, [source](${verified.source})`}`,
+    ...(models === undefined ? [] : [`- Models: ${codeList(models.map(({ id }) => id))}`]),
+    ...(own.length === 0 ? [] : [`- Beyond the common forms it takes ${own.join("; ")}`]),
+    `- Refused in a pass-through (\`reserved_parameter\`): ${codeList(reserved)}`,
+    ...(privileged.size === 0 ? [] : [`- Passed through only with the permission \`byo_endpoint\`: ${codeList(privileged)}`]),
+  ].join("\n");
+}
+
+function exceptionRows({ models, cells }: CapabilityException): readonly (readonly string[])[] {
+  return (Object.entries(cells) as readonly (readonly [string, Capability])[]).map(([feature, cell]) => [code(`/${models.source}/${models.flags}`), code(feature), cell.support, detailsOf(cell)]);
+}
+
+function detailsOf({ note, values, range }: Capability): string {
+  return [
+    ...(note === undefined ? [] : [note]),
+    ...(values === undefined ? [] : [`takes ${codeList(values)}`]),
+    ...(range === undefined ? [] : [range[0] === range[1] ? `takes ${range[0]} only` : `takes ${range[0]} to ${range[1]}`]),
+  ].join("; ");
+}

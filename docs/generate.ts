@@ -1,0 +1,27 @@
+// `npm run docs`: writes every generated page, the generated parts of others, and dragoman.schema.json. The tests compare them with what is checked in.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PROVIDER_FAMILIES } from "../src/gateway.ts";
+import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
+import { errorsPage } from "./generate-errors.ts";
+import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
+import { providersPage } from "./generate-providers.ts";
+import { withGeneratedPart } from "./markdown.ts";
+
+/** The texts as they should be, by path from the project's folder. */
+export function generatedFiles(projectFolder: string): ReadonlyMap<string, string> {
+  const read = (path: string): string => readFileSync(join(projectFolder, path), "utf8");
+  const api = withGeneratedPart(withGeneratedPart(read("docs/api.md"), "fields of the gateway", gatewayFieldsTable()), "common parameters", commonFieldsTable());
+  return new Map([
+    ["docs/api.md", api],
+    ["docs/configuration.md", configurationPage(PROVIDER_FAMILIES, read("examples/dragoman.yaml"))],
+    ["docs/errors.md", errorsPage()],
+    ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
+    ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],
+  ]);
+}
+
+if (import.meta.main) {
+  const projectFolder = join(import.meta.dir, "..");
+  for (const [path, text] of generatedFiles(projectFolder)) writeFileSync(join(projectFolder, path), text);
+}

@@ -1,0 +1,54 @@
+// A provider whose answer the test gives piece by piece: what has been asked of it, and when it was let go.
+import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
+
+export interface ManualUpstream {
+  readonly client: UpstreamClient;
+  /** The next piece of the body; a fault fails the read; null ends the body. */
+  give(piece: string | UpstreamFault | null): void;
+  /** Reads that were asked for so far. */
+  reads(): number;
+  /** The gateway has let go of the answer, by cancelling it or by its signal. */
+  released(): boolean;
+}
+
+export function manualUpstream(headers: Readonly<Record<string, string>> = { "content-type": "text/event-stream" }): ManualUpstream {
+  const pieces: (string | UpstreamFault | null)[] = [];
+  let wake = (): void => {};
+  let reads = 0;
+  let released = false;
+  return {
+    reads: () => reads,
+    released: () => released,
+    give(piece) {
+      pieces.push(piece);
+      wake();
+    },
+    client: {
+      send(_request, call) {
+        call.signal.addEventListener("abort", () => {
+          released = true;
+          wake();
+        });
+        const read = async (): Promise<Uint8Array | null> => {
+          reads++;
+          while (pieces.length === 0 && !released) await new Promise<void>((resolve) => (wake = resolve));
+          call.signal.throwIfAborted();
+          if (released) throw new UpstreamFault("cut", "cancelled");
+          const piece = pieces.shift()!;
+          if (piece instanceof UpstreamFault) throw piece;
+          return piece === null ? null : new TextEncoder().encode(piece);
+        };
+        const text = async (): Promise<string> => {
+          let all = "";
+          for (let part = await read(); part !== null; part = await read()) all += new TextDecoder().decode(part);
+          return all;
+        };
+        const cancel = (): void => {
+          released = true;
+          wake();
+        };
+        return Promise.resolve({ status: 200, header: (name) => headers[name] ?? null, body: { read, text, cancel } });
+      },
+    },
+  };
+}

@@ -1,0 +1,96 @@
+// For each common parameter what the generated tests send: values that ask for something, what has to stand beside them, and the neutral ones; and for
+// each provider model names that reach every exception of its table.
+import { type Capability, capabilityOf } from "../../src/core/capability.ts";
+import type { CommonParameter } from "../../src/core/params.ts";
+import type { Provider } from "../../src/providers/provider.ts";
+import { TOOL } from "./chat-calls.ts";
+
+export interface Sample {
+  /** None of them is neutral. The first that a cell's values and range allow is sent, and the first that they do not allow must be refused. */
+  readonly values: readonly unknown[];
+  /** Documented values that mean "not set" where the parameter is unsupported (decisions 6.3). */
+  readonly neutral?: readonly unknown[];
+  /** Fields without which the parameter says nothing. */
+  readonly beside?: Readonly<Record<string, unknown>>;
+}
+
+const SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+
+/** Total: a new common parameter does not compile until it has a sample. */
+export const SAMPLES: Readonly<Record<CommonParameter, Sample>> = {
+  temperature: { values: [0.5, 1, 1.25, 1.75] },
+  top_p: { values: [0.5, 0.995], neutral: [1] },
+  n: { values: [2], neutral: [1] },
+  stream: { values: [true] },
+  stream_options: { values: [{ include_usage: true, include_obfuscation: false }], beside: { stream: true } },
+  stop: { values: [["END", "FIN"], "END"], neutral: ["", []] },
+  max_tokens: { values: [77] },
+  max_completion_tokens: { values: [77] },
+  presence_penalty: { values: [0.5], neutral: [0] },
+  frequency_penalty: { values: [-0.5], neutral: [0] },
+  logit_bias: { values: [{ "50256": -100 }], neutral: [{}] },
+  user: { values: ["user-1"] },
+  safety_identifier: { values: ["safe-1"] },
+  response_format: { values: [{ type: "json_object" }, { type: "json_schema", json_schema: { name: "place", strict: true, schema: SCHEMA } }], neutral: [{ type: "text" }] },
+  seed: { values: [7] },
+  tools: { values: [[TOOL]], neutral: [[]] },
+  tool_choice: { values: [{ type: "function", function: { name: "weather" } }, "required", "none"], beside: { tools: [TOOL] } },
+  parallel_tool_calls: { values: [false], neutral: [true], beside: { tools: [TOOL] } },
+  logprobs: { values: [true], neutral: [false] },
+  top_logprobs: { values: [2], beside: { logprobs: true } },
+  reasoning_effort: { values: ["low", "high", "no-such-word"] },
+  verbosity: { values: ["low"] },
+  modalities: { values: [["text"]] },
+  audio: { values: [{ voice: "Kore", format: "pcm16" }] },
+  prediction: { values: [{ type: "content", content: "x" }] },
+  service_tier: { values: ["flex", "default", "no-such-word"] },
+  store: { values: [true], neutral: [false] },
+  prompt_cache_key: { values: ["key-1"] },
+  web_search_options: { values: [{ search_context_size: "medium" }] },
+  deployment_id: { values: ["deployment-1"] },
+  initial_prompt_value: { values: ["Begin."] },
+  roles: { values: [{ user: { pre_message: "U: ", post_message: "" } }] },
+  final_prompt_value: { values: ["End."] },
+  bos_token: { values: ["<s>"] },
+  eos_token: { values: ["</s>"] },
+  hf_model_name: { values: ["org/model"] },
+};
+
+/** Names that only some exception of the provider's table matches. The test that uses them checks that each exception is reached. */
+export const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
+  sandbox: ["echo"],
+  openai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1"],
+  anthropic: [
+    "claude-3-opus-20240229", "claude-3-5-sonnet-20241022", "claude-3-7-sonnet-20250219", "claude-opus-4-1-20250805", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-20250514",
+    "claude-sonnet-4-20250514", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5", "claude-opus-5", "claude-haiku-6", "some-other-model",
+  ],
+  gemini: ["gemini-3-flash-preview", "gemma-3-27b-it", "gemini-2.5-flash-preview-tts", "gemini-2.5-flash-image", "gemini-2.0-flash", "gemini-2.5-pro", "gemini-2.5-flash"],
+  deepseek: ["deepseek-chat", "deepseek-flash"],
+  xai: ["grok-2", "grok-4", "grok-code-fast-1"],
+  nvidia: ["meta/llama-3.1-8b-instruct", "mistralai/mistral-7b", "nvidia/omni-1", "nvidia/nemotron-4-340b-instruct", "google/gemma-2-9b-it"],
+};
+
+export const modelNames = (provider: Provider): readonly string[] => MODEL_NAMES[provider.id] ?? ["some-model"];
+
+/** The two names of the output bound are one parameter: a provider that has either has both (decisions 5.5). */
+export function cellOf({ capabilities }: Provider, name: CommonParameter, model: string): Capability {
+  const cell = capabilityOf(capabilities, name, model);
+  const other = name === "max_tokens" ? "max_completion_tokens" : name === "max_completion_tokens" ? "max_tokens" : null;
+  return cell.support === "unsupported" && other !== null ? capabilityOf(capabilities, other, model) : cell;
+}
+
+/** Undefined where a cell allows the neutral value alone. */
+export function sampleFor(name: CommonParameter, cell: Capability): unknown {
+  return SAMPLES[name].values.find((value) => allows(cell, value));
+}
+
+/** Undefined where the cell allows all of them. */
+export function foreignSampleFor(name: CommonParameter, cell: Capability): unknown {
+  return SAMPLES[name].values.find((value) => !allows(cell, value));
+}
+
+function allows({ values, range }: Capability, value: unknown): boolean {
+  if (typeof value === "number") return range === undefined || (value >= range[0] && value <= range[1]);
+  const word = typeof value === "object" && value !== null && "type" in value ? value.type : value;
+  return values === undefined || typeof word !== "string" || values.includes(word);
+}

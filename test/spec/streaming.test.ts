@@ -1,0 +1,340 @@
+// Chapter 8 of the decisions and the specification's rules about streams, through the whole gateway with a provider that the tests play.
+import { afterEach, describe, expect, jest, test } from "bun:test";
+import fc from "fast-check";
+import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
+import { readStream } from "../harness/sse.ts";
+import { eventStream, openaiAnswer } from "../harness/upstream.ts";
+import { UpstreamFault } from "../../src/wire/upstream.ts";
+import { manualUpstream } from "./manual-upstream.ts";
+import { ASK, assembled, chunk, grammarFaults, play, type PlayedChoice, USAGE, usageChunk } from "./played-stream.ts";
+import { quirkyStream } from "./quirky-provider.ts";
+
+const data = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
+const HELLO = [chunk({ role: "assistant", content: "" }), chunk({ content: "Hel" }), chunk({ content: "lo" }), chunk({}, "stop"), usageChunk()];
+
+describe("chunks", () => {
+  test("[d8.1] have exactly the fields that are promised, the same id, created and model throughout, and [DONE] is last", async () => {
+    const { events, text, faults } = await play(HELLO);
+    expect(faults).toEqual([]);
+    for (const event of events) expect(Object.keys(event).toSorted()).toEqual(["choices", "created", "id", "model", "object", "route", "x_gateway_trace_id"]);
+    expect(events.map((event) => event["choices"][0])).toEqual([
+      { index: 0, delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null },
+      { index: 0, delta: { content: "Hel" }, logprobs: null, finish_reason: null },
+      { index: 0, delta: { content: "lo" }, logprobs: null, finish_reason: null },
+      { index: 0, delta: {}, logprobs: null, finish_reason: "stop" },
+    ]);
+    expect(text.endsWith("\n\ndata: [DONE]\n\n")).toBe(true);
+  });
+
+  test("[d8.1] are the same in the sandbox, which needs no provider", async () => {
+    const response = await stubGateway().chat({ model: "sandbox:echo", messages: ASK.messages, stream: true });
+    const read = readStream(await response.text());
+    expect([grammarFaults(read, false), read.content]).toEqual([[], "Say it."]);
+    expect(read.events[0]).toMatchObject({ model: "sandbox:echo", route: "direct", x_gateway_trace_id: response.headers.get("x-request-id") });
+  });
+
+  test("[s:behaviors.1, d8.2] include_usage adds one chunk before [DONE] with the usage of the whole request and no choices; all others have a null usage", async () => {
+    const { text, events } = await play(HELLO, { ask: { stream_options: { include_usage: true } } });
+    expect(events.slice(0, -1).every((event) => event["usage"] === null && event["choices"].length === 1)).toBe(true);
+    expect(events.at(-1)).toMatchObject({ choices: [], usage: USAGE });
+    expect(text.split("\n\n").at(-2)).toBe("data: [DONE]");
+  });
+
+  test("[d8.2, d8.9] the gateway meters without being asked, and says where a figure is an estimate", async () => {
+    const told = await play(HELLO);
+    const silent = await play(HELLO.slice(0, -1), { ask: { stream_options: { include_usage: true } } });
+    expect(told.stub.records[0]).toMatchObject({ usage: USAGE, usageSource: "provider" });
+    expect(silent.stub.records[0]).toMatchObject({ usageSource: "estimated", usage: silent.usage });
+    expect(silent.usage?.["total_tokens"]).toBe(silent.usage?.["prompt_tokens"] + silent.usage?.["completion_tokens"]);
+    expect(silent.usage?.["completion_tokens"]).toBeGreaterThan(0);
+  });
+
+  test("[d8.6] the provider's own reason stands beside one of the five in the record", async () => {
+    const { stub, choices } = await play([chunk({ content: "x" }), chunk({}, "end_turn")]);
+    expect(choices[0]?.finish).toBe("stop");
+    expect(stub.records[0]).toMatchObject({ finishReasons: ["stop"], nativeFinishReasons: ["end_turn"] });
+  });
+
+  test("[d8.8] a service tier outside the enumeration is left out", async () => {
+    const { events } = await play([chunk({ content: "x" }, null, { service_tier: "turbo" }), chunk({ content: "y" }, "stop", { service_tier: "default" })]);
+    expect(events.map((event) => event["service_tier"])).toEqual([undefined, undefined, "default", undefined]);
+  });
+
+  test("[s:behaviors.3] JSON mode asks for no instruction in the conversation, and JSON that is cut off keeps the finish reason length", async () => {
+    const json = { response_format: { type: "json_object" } };
+    const { choices, stub } = await play([chunk({ content: '{"half": "a' }), chunk({}, "length")], { ask: json });
+    expect(choices[0]).toMatchObject({ text: '{"half": "a', finish: "length" });
+    expect(JSON.parse(stub.sent[0]!.body)).toMatchObject(json);
+    const plain = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer('{"half": "a', { finish_reason: "length" })) }) });
+    expect(await (await plain.chat({ ...ASK, ...json })).json()).toMatchObject({ choices: [{ message: { content: '{"half": "a' }, finish_reason: "length" }] });
+  });
+
+  test("[d8.7] a provider that answers a streamed call with plain JSON is streamed all the same", async () => {
+    const body = JSON.stringify(openaiAnswer("Hello", { message: { tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }] }, finish_reason: "tool_calls" }));
+    const { faults, choices, usage } = await play(body, { answer: { headers: { "content-type": "application/json" } }, ask: { stream_options: { include_usage: true } } });
+    expect(faults).toEqual([]);
+    expect(choices[0]).toMatchObject({ text: "Hello", calls: [{ name: "f", arguments: "{}" }], finish: "tool_calls" });
+    expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 });
+  });
+});
+
+describe("a failure in mid-stream", () => {
+  const BEGUN = HELLO.slice(0, 2).map(data).join("");
+  const ENDS: readonly (readonly [what: string, piece: string | UpstreamFault | null, code: string])[] = [
+    ["a connection that breaks", new UpstreamFault("cut", "reset"), "upstream_incomplete"],
+    ["a body that ends", null, "upstream_incomplete"],
+    ["[DONE] without a finish reason", "data: [DONE]\n\n", "upstream_incomplete"],
+    ["a silence over the bound", new UpstreamFault("timeout", "paused"), "upstream_timeout"],
+    ["an event that is no JSON", "data: {broken\n\n", "upstream_invalid_response"],
+    ["a page of HTML", "data: <html></html>\n\n", "upstream_invalid_response"],
+    ["an event over the bound", `data: ${"x".repeat(5000)}\n\n`, "upstream_invalid_response"],
+    ["an error of the provider", data({ error: { message: "Overloaded right now", type: "overloaded_error" } }), "upstream_overloaded"],
+    ["an error as an event of its own", 'event: error\ndata: {"message": "gone"}\n\n', "upstream_error"],
+    ["a refusal of our own key", data({ error: { message: "Incorrect API key provided: stored-key", code: "invalid_api_key" } }), "upstream_authentication"],
+  ];
+  test.each(ENDS)("[d8.3] by %s is one event with the error, then [DONE], and the record says so", async (_, piece, code) => {
+    const upstream = manualUpstream();
+    const stub = stubGateway({ upstream: upstream.client, limits: { maxEventBytes: 4096 } });
+    upstream.give(BEGUN);
+    upstream.give(piece);
+    if (typeof piece === "string") upstream.give(null);
+    const response = await stub.chat({ ...ASK, stream: true, stream_options: { include_usage: true } });
+    const read = readStream(await response.text());
+    expect([response.status, read.error?.["code"], grammarFaults(read, true)]).toEqual([200, code, []]);
+    expect(read.content).toBe("Hel");
+    expect(JSON.stringify(read.error)).not.toContain("stored-key");
+    expect(read.events.flatMap((event) => event["choices"] ?? []).every((choice) => choice.finish_reason === null)).toBe(true);
+    expect(stub.records).toHaveLength(1);
+    expect(stub.records[0]).toMatchObject({ code, attempts: [{ code }], usageSource: "estimated" });
+    expect(upstream.released() || piece === null).toBe(true);
+  });
+
+  test("[d8.3] of one choice of two is a failure of the stream", async () => {
+    const { error, faults, done } = await play([chunk({ content: "a" }, null, { index: 0 }), chunk({ content: "b" }, null, { index: 1 }), chunk({}, "stop", { index: 0 })], { ask: { n: 2 } });
+    expect([error?.["code"], faults, done]).toEqual(["upstream_incomplete", [], true]);
+  });
+
+  test("[d8.3] before the first content is a plain answer with a status of its own", async () => {
+    for (const [piece, status] of [[new UpstreamFault("cut", "reset"), 502], [new UpstreamFault("timeout", "paused"), 504], [data({ error: { message: "too many requests", code: "rate_limit_exceeded" } }), 429]] as const) {
+      const upstream = manualUpstream();
+      upstream.give(data(HELLO[0]!));
+      upstream.give(piece);
+      const response = await stubGateway({ upstream: upstream.client }).chat({ ...ASK, stream: true });
+      expect([response.status, response.headers.get("content-type")]).toEqual([status, "application/json"]);
+      expect(await response.json()).toMatchObject({ error: { message: expect.any(String) } });
+    }
+  });
+});
+
+describe("waiting", () => {
+  afterEach(() => void jest.useRealTimers());
+  /** Lets everything that waits for nothing but the turn of others run. */
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  };
+
+  interface Waiting {
+    readonly stub: Stub;
+    readonly upstream: ReturnType<typeof manualUpstream>;
+    /** Turns the clock. */
+    pass(ms: number): Promise<void>;
+    response(): Response | null;
+    text(): string;
+  }
+
+  async function wait(): Promise<Waiting> {
+    jest.useFakeTimers();
+    let nowMs = 0;
+    const upstream = manualUpstream();
+    const stub = stubGateway({ upstream: upstream.client, clock: { now: () => 1_767_225_600_000 + nowMs, monotonic: () => nowMs } });
+    let response: Response | null = null;
+    let text = "";
+    const read = async (): Promise<void> => {
+      response = await stub.chat({ ...ASK, stream: true });
+      for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) text += new TextDecoder().decode(bytes);
+    };
+    void read();
+    await settle();
+    return {
+      stub, upstream, response: () => response, text: () => text,
+      async pass(ms) {
+        for (let passed = 0; passed < ms; passed += 100) {
+          nowMs += 100;
+          jest.advanceTimersByTime(100);
+          await settle();
+        }
+      },
+    };
+  }
+
+  test("[d8.4] the head is held for 10 s, then goes out with a comment and without the headers that say who answers; a comment follows every 15 s", async () => {
+    const waiting = await wait();
+    await waiting.pass(9900);
+    expect(waiting.response()).toBeNull();
+    await waiting.pass(200);
+    expect(waiting.response()?.status).toBe(200);
+    expect(waiting.response()?.headers.get("x-gateway-model")).toBeNull();
+    expect(waiting.response()?.headers.get("x-gateway-attempts")).toBeNull();
+    expect(waiting.text()).toBe(": keep-alive\n\n");
+    await waiting.pass(14_700);
+    expect(waiting.text()).toBe(": keep-alive\n\n");
+    await waiting.pass(400);
+    expect(waiting.text()).toBe(": keep-alive\n\n".repeat(2));
+    await waiting.pass(15_000);
+    expect(waiting.text()).toBe(": keep-alive\n\n".repeat(3));
+    waiting.upstream.give(eventStream(...HELLO));
+    await waiting.pass(100);
+    const read = readStream(waiting.text());
+    expect([read.comments, read.content, grammarFaults(read, false)]).toEqual([3, "Hello", []]);
+    expect(waiting.stub.records[0]).toMatchObject({ status: 200, code: null });
+    await waiting.pass(60_000);
+    expect(readStream(waiting.text()).comments).toBe(3);
+  });
+
+  test("[d8.4] a stream that is silent between two pieces gets a comment every 15 s, one that speaks gets none", async () => {
+    const waiting = await wait();
+    waiting.upstream.give(data(HELLO[0]!) + data(HELLO[1]!));
+    await waiting.pass(100);
+    expect(waiting.response()?.headers.get("x-gateway-model")).toBe("openai:m");
+    for (let pieces = 0; pieces < 4; pieces++) {
+      await waiting.pass(10_000);
+      waiting.upstream.give(data(chunk({ content: "." })));
+      await waiting.pass(100);
+    }
+    expect(readStream(waiting.text()).comments).toBe(0);
+    await waiting.pass(45_200);
+    expect(readStream(waiting.text()).comments).toBe(3);
+    waiting.upstream.give(eventStream(chunk({}, "stop")));
+    await waiting.pass(100);
+    expect(readStream(waiting.text()).done).toBe(true);
+  });
+
+  test("[d8.3, d8.4] a failure after the head had to go first is an error event", async () => {
+    const waiting = await wait();
+    await waiting.pass(10_100);
+    waiting.upstream.give(new UpstreamFault("connection", "reset"));
+    await waiting.pass(100);
+    const read = readStream(waiting.text());
+    expect([read.error?.["code"], read.done, read.events.length]).toEqual(["upstream_connection", true, 1]);
+    expect(waiting.stub.records[0]).toMatchObject({ status: 502, code: "upstream_connection", usage: null });
+  });
+
+  test("[d8.4] a client that does not read gets no pile of comments", async () => {
+    jest.useFakeTimers();
+    let nowMs = 0;
+    const upstream = manualUpstream();
+    const stub = stubGateway({ upstream: upstream.client, clock: { now: () => 0, monotonic: () => nowMs } });
+    upstream.give(data(HELLO[0]!) + data(HELLO[1]!));
+    const response = await stub.chat({ ...ASK, stream: true });
+    for (let passed = 0; passed < 500; passed++) {
+      nowMs += 1000;
+      jest.advanceTimersByTime(1000);
+      await settle();
+    }
+    upstream.give(eventStream(...HELLO.slice(2)));
+    const read = readStream(await response.text());
+    expect(read.comments).toBeLessThanOrEqual(1);
+    expect(read.content).toBe("Hello");
+  });
+});
+
+describe("reading", () => {
+  test("[d8.5] goes on in the provider's answer only as the client reads", async () => {
+    const upstream = manualUpstream();
+    const stub = stubGateway({ upstream: upstream.client });
+    for (let piece = 0; piece < 1000; piece++) upstream.give(data(chunk({ content: "more " })));
+    const response = await stub.chat({ ...ASK, stream: true });
+    await Bun.sleep(20);
+    expect(upstream.reads()).toBe(1);
+    const reader = response.body!.getReader();
+    for (let read = 0; read < 10; read++) await reader.read();
+    await Bun.sleep(20);
+    expect(upstream.reads()).toBeLessThanOrEqual(11);
+    await reader.cancel();
+    expect(upstream.released()).toBe(true);
+  });
+
+  test("[d8.7] a client that leaves before the first content ends the provider's call, and one that leaves after the end changes nothing", async () => {
+    const upstream = manualUpstream();
+    const stub = stubGateway({ upstream: upstream.client });
+    const leaving = new AbortController();
+    const answer = stub.chat({ ...ASK, stream: true }, { signal: leaving.signal });
+    await Bun.sleep(5);
+    leaving.abort();
+    expect((await answer).status).toBe(499);
+    expect(upstream.released()).toBe(true);
+    expect(stub.records).toMatchObject([{ code: "client_closed", cancelled: true }]);
+
+    const whole = new AbortController();
+    const ended = await play(HELLO);
+    whole.abort();
+    expect(ended.stub.records).toMatchObject([{ status: 200, cancelled: false }]);
+  });
+});
+
+describe("whatever the provider does", () => {
+  const RUNS = 400;
+  const withoutTrace = (text: string): string => {
+    const trace = /"x_gateway_trace_id":"(\w+)"/.exec(text)?.[1];
+    return trace === undefined ? text : text.replaceAll(trace, "TRACE").replaceAll(trace.slice(0, 20), "TRACE");
+  };
+  const comparable = (choices: readonly PlayedChoice[]) => choices.map(({ functionCall: _old, calls, ...rest }) => ({ ...rest, calls: calls.map(({ id: _id, ...called }) => called) }));
+
+  test("[d8.1, d8.2, d8.7] a quirky stream obeys the grammar and says what the provider said", async () => {
+    await fc.assert(
+      fc.asyncProperty(quirkyStream, fc.boolean(), async ({ text, n, expected, usage: figures }, asked) => {
+        const { faults, choices, usage, stub, error } = await play(text, { ask: { n, ...(asked && { stream_options: { include_usage: true } }) } });
+        expect(error).toBeNull();
+        expect(faults).toEqual([]);
+        expect(comparable(choices)).toEqual(expected as ReturnType<typeof comparable>);
+        if (figures !== null) expect(stub.records[0]?.usage as object).toEqual(figures);
+        if (asked) expect(usage as object).toEqual(stub.records[0]?.usage as object);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test("[d8.7] any cutting of its bytes into reads gives the same events", async () => {
+    await fc.assert(
+      fc.asyncProperty(quirkyStream, fc.integer({ min: 1, max: 40 }), async ({ text, n }, bytes) => {
+        const [whole, cut] = await Promise.all([play(text, { ask: { n }, answer: { chunk: "whole" } }), play(text, { ask: { n }, answer: { chunk: bytes } })]);
+        expect(withoutTrace(cut.text)).toBe(withoutTrace(whole.text));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test("[d8.3] a stream that breaks at any byte never ends as if complete", async () => {
+    await fc.assert(
+      fc.asyncProperty(quirkyStream, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), async ({ text, n }, part) => {
+        const end = text.indexOf("data: [DONE]");
+        const bytes = Buffer.byteLength(end < 0 ? text : text.slice(0, end));
+        const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: text, chunk: 64, cutAt: Math.floor(bytes * part) }) });
+        const response = await stub.chat({ ...ASK, stream: true, n });
+        const answer = await response.text();
+        expect(stub.records[0]?.code).toBe("upstream_incomplete");
+        if (response.status !== 200) return expect(response.status).toBe(502);
+        const read = readStream(answer);
+        expect([read.error?.["code"], read.done, grammarFaults(read, false)]).toEqual(["upstream_incomplete", true, []]);
+        expect(assembled(read.events).every(({ finish }) => finish === null)).toBe(true);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test("[d8.3] a stream that simply stops before a finish reason never ends as if complete", async () => {
+    await fc.assert(
+      fc.asyncProperty(quirkyStream, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), async ({ text, n }, part) => {
+        const finish = /data: [^\r\n]*"finish_reason":"/.exec(text)!;
+        const upTo = Math.floor(Buffer.byteLength(text.slice(0, finish.index + finish[0].length)) * part);
+        const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: Buffer.from(text).subarray(0, upTo) }) });
+        const response = await stub.chat({ ...ASK, stream: true, n });
+        const answer = await response.text();
+        expect(stub.records[0]?.code).toMatch(/^upstream_(incomplete|invalid_response)$/);
+        if (response.status === 200) expect(readStream(answer).error).not.toBeNull();
+        else expect(response.status).toBe(502);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
