@@ -11,7 +11,7 @@ curl --silent --show-error --no-buffer "${GATEWAY:-http://127.0.0.1:4100}/api/v1
   --header "Authorization: Bearer ${TOKEN:?is the access token that the first start printed}" \
   --header "Content-Type: application/json" \
   --data "{\"model\": \"$model\", \"stream\": true, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}" |
-  while IFS= read -r line; do
+  while IFS= read -r line || [ -n "$line" ]; do
     case $line in
       *'"error":'*) printf '%s\n' "${line#data: }" >&2; exit 1 ;;
       *'"delta":{"content":'*) printf '%s\n' "$line" | sed -e 's/.*"delta":{"content":\("[^}]*"\)}.*/\1/' ;;

@@ -32,7 +32,11 @@ export function estimatePrompt(messages: readonly Message[]): number {
   for (const message of messages) {
     fixed += PER_MESSAGE;
     if (typeof message.content === "string") tally(counted, message.content);
-    else for (const part of message.content ?? []) typeof part["text"] === "string" ? tally(counted, part["text"]) : (fixed += PER_ATTACHMENT);
+    else
+      for (const part of message.content ?? []) {
+        if (typeof part["text"] === "string") tally(counted, part["text"]);
+        else fixed += PER_ATTACHMENT;
+      }
     for (const call of message.tool_calls ?? []) tally(counted, `${call.function?.name ?? ""}${call.function?.arguments ?? ""}`);
   }
   return fixed + tokensOf(counted);

@@ -36,7 +36,7 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
 
   function complete(): string {
     const out = write(grammar, decoder.end());
-    if (!grammar.isComplete()) throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
+    if (!grammar.isComplete) throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
     return out + grammar.finish(usage());
   }
 
@@ -84,5 +84,5 @@ export function chunkOfAnswer(answer: ChatAnswer): ChatChunk {
     ...choice,
     delta: { ...message, ...(message.tool_calls && { tool_calls: message.tool_calls.map((call, index) => ({ ...call, index })) }) },
   }));
-  return { ...answer, choices: choices as unknown as readonly ChunkChoice[] };
+  return { ...answer, choices: choices };
 }

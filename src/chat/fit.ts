@@ -1,7 +1,7 @@
 // Fits a request to its target (decisions 5.7, 6.2 to 6.5): what the provider does not have is refused, or dropped where that is allowed and then
 // told. Works on data alone: the provider's capability table, its dialect and its reserved names.
 import { type Capability, capabilityOf } from "../core/capability.ts";
-import type { ChatParams, ChatRequest } from "../core/chat.ts";
+import type { ChatParams, ChatRequest, RequestSource } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import { describe, isObject, type Json } from "../core/json.ts";
@@ -17,7 +17,8 @@ export interface FitSettings {
 
 export interface FittedRequest {
   readonly request: ChatRequest;
-  readonly dropped: readonly CommonParameter[];
+  /** Names as the caller sent them. */
+  readonly dropped: readonly string[];
   readonly fates: Readonly<Record<string, ParameterFate>>;
 }
 
@@ -35,7 +36,7 @@ export function fitRequest(asked: ChatRequest, provider: Provider, target: Targe
 }
 
 /** A list of a dialect may end its words in `*`, which stands for any ending. */
-function names(list: readonly string[], value: string): boolean {
+function includes(list: readonly string[], value: string): boolean {
   return list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1))));
 }
 
@@ -43,7 +44,7 @@ function refuseForeignForms(request: ChatRequest, provider: Provider): void {
   for (const form of request.vendorForms) {
     const { blocks, tools, toolChoices, messageRules } = provider.dialect;
     const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[form.kind];
-    if (!names(list, form.value)) throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });
+    if (!includes(list, form.value)) throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });
   }
 }
 
@@ -72,25 +73,37 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
   };
 }
 
-function fitParams(request: ChatRequest, provider: Provider, target: Target, settings: FitSettings): { readonly params: ChatParams; readonly dropped: readonly CommonParameter[]; readonly fates: Record<string, ParameterFate> } {
+function fitParams(request: ChatRequest, provider: Provider, target: Target, settings: FitSettings): { readonly params: ChatParams; readonly dropped: readonly string[]; readonly fates: Record<string, ParameterFate> } {
   const fates: Record<string, ParameterFate> = {};
-  const unsupported: CommonParameter[] = [];
+  const unsupported = new Map<CommonParameter, string>();
   const silent: CommonParameter[] = [];
   for (const name of Object.keys(request.params) as CommonParameter[]) {
     const value = request.params[name as keyof ChatParams] as Json;
     const cell = cellOf(name, provider, target);
-    const sent = request.source.members.has(name);
+    const sent = sentName(name, request.source);
     if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
-      if (sent) fates[name] = cell.support;
-    } else if (!NEVER_UNSUPPORTED.has(name)) (isNeutral(name, value) || !sent ? silent : unsupported).push(name);
+      if (sent !== null) fates[sent] = cell.support;
+    } else if (NEVER_UNSUPPORTED.has(name)) continue;
+    else if (isNeutral(name, value) || sent === null) silent.push(name);
+    else unsupported.set(name, sent);
   }
-  if (unsupported.length === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };
-  if (unsupported.length > 0 && !settings.dropParams) throw refusal(unsupported, provider, target);
+  if (unsupported.size === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };
+  const dropped = [...unsupported.values()];
+  if (dropped.length > 0 && !settings.dropParams) throw refusal(dropped, provider, target);
   const params: Record<string, unknown> = { ...request.params };
-  for (const name of [...unsupported, ...silent]) delete params[name];
-  for (const name of unsupported) fates[name] = "dropped";
-  return { params: params as ChatParams, dropped: unsupported, fates };
+  for (const name of [...unsupported.keys(), ...silent]) delete params[name];
+  for (const name of dropped) fates[name] = "dropped";
+  return { params: params, dropped, fates };
+}
+
+const DEPRECATED_NAMES: Readonly<Partial<Record<CommonParameter, string>>> = { tools: "functions", tool_choice: "function_call" };
+
+/** The name under which the caller sent a parameter; null: the gateway set it by itself. */
+function sentName(name: CommonParameter, { members, rewritten }: RequestSource): string | null {
+  const deprecated = DEPRECATED_NAMES[name];
+  if (deprecated !== undefined && rewritten.has(name) && members.has(deprecated)) return deprecated;
+  return members.has(name) ? name : null;
 }
 
 /** The two names of the output bound are one parameter: a provider that has either has both. */
@@ -114,7 +127,7 @@ function checkValue(name: CommonParameter, value: Json, cell: Capability, target
     throw new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`, { param: name });
 }
 
-function refusal(names: readonly CommonParameter[], provider: Provider, target: Target): GatewayError {
+function refusal(names: readonly string[], provider: Provider, target: Target): GatewayError {
   const several = names.length > 1;
   return new GatewayError("unsupported_parameter", `${provider.label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${several ? "them" : "it"} out, or set drop_params to true to drop ${several ? "them" : "it"}.`, { param: names[0]! });
 }

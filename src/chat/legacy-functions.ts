@@ -52,7 +52,7 @@ export function withToolCalls(messages: readonly Message[]): readonly Message[] 
   return messages.map((message, index) => {
     if (message.role === "function") {
       const { name, ...rest } = message;
-      return { ...rest, role: "tool", tool_call_id: idsByName.get(name!) ?? (lastId || `call_${index}`) } as Message;
+      return { ...rest, role: "tool", tool_call_id: idsByName.get(name!) ?? (lastId || `call_${index}`) };
     }
     for (const { id, function: called } of message.tool_calls ?? []) if (isObject(called)) idsByName.set(called.name, id);
     const call = message.function_call;
@@ -60,7 +60,7 @@ export function withToolCalls(messages: readonly Message[]): readonly Message[] 
     lastId = `call_${index}`;
     idsByName.set(call.name, lastId);
     const { function_call: _call, ...rest } = message;
-    return { ...rest, tool_calls: [{ id: lastId, type: "function", function: { name: call.name, arguments: call.arguments } }] } as Message;
+    return { ...rest, tool_calls: [{ id: lastId, type: "function", function: { name: call.name, arguments: call.arguments } }] };
   });
 }
 

@@ -100,7 +100,7 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
   const content = message["content"];
   if (typeof content === "string") return;
   if (content === undefined || content === null) {
-    if (message["role"] === "assistant" && calls(message)) return;
+    if (message["role"] === "assistant" && carriesCalls(message)) return;
     rule(found, "no_content", `${path}.content`, "must be a string or an array of content blocks; it may be null only on an assistant message that carries calls");
     return;
   }
@@ -109,7 +109,7 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
   for (let index = 0; index < content.length; index++) checkBlock(content[index] as Json, `${path}.content[${index}]`, found);
 }
 
-function calls(message: JsonObject): boolean {
+function carriesCalls(message: JsonObject): boolean {
   const list = message["tool_calls"];
   return (Array.isArray(list) && list.length > 0) || isObject(message["function_call"]);
 }

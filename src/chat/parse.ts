@@ -98,7 +98,7 @@ function checkParams(common: Readonly<Record<string, Json>>): ChatParams {
     throw new GatewayError("invalid_request", "stream_options may be set only when stream is true.", { param: "stream_options" });
   if (params["top_logprobs"] !== undefined && params["logprobs"] !== true)
     throw new GatewayError("invalid_request", "top_logprobs may be set only when logprobs is true.", { param: "top_logprobs" });
-  return params as ChatParams;
+  return params;
 }
 
 /** Fields whose engine is not there yet are validated and then refused, never ignored. */

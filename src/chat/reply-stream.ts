@@ -11,7 +11,7 @@ import { type OpenAnswer, closeAttempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import type { FittedRequest } from "./fit.ts";
 import type { Resolved } from "./resolve.ts";
-import { createStreamGrammar } from "./stream-grammar.ts";
+import { StreamGrammar } from "./stream-grammar.ts";
 
 const DONE = "data: [DONE]\n\n";
 const KEEP_ALIVE = ": keep-alive\n\n";
@@ -20,8 +20,8 @@ const MAX_HELD = 1024 * 1024;
 
 export async function replyStream(open: OpenAnswer, fitted: FittedRequest, resolved: Resolved, call: Call): Promise<Response> {
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const grammar = createStreamGrammar(answerFrame(call, fitted, resolved), includeUsage);
-  const usage = () => grammar.reportedUsage() ?? estimatedUsage(fitted.request.messages, grammar.generated);
+  const grammar = new StreamGrammar(answerFrame(call, fitted, resolved), includeUsage);
+  const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
   const isJson = /^application\/json/i.test(open.response.header("content-type") ?? "");
   const parser = createSseParser({ maxEventBytes: call.snapshot.limits.maxEventBytes });
   const stream = isJson ? oneChunk(open, resolved, call, grammar, usage) : openAnswerStream(open.response.body, parser, resolved.provider.openStream(open.decode), grammar, call, usage);
@@ -78,7 +78,7 @@ class StreamSession {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<"late">((resolve) => (timer = setTimeout(resolve, this.#call.snapshot.limits.headHoldMs, "late")));
     try {
-      while (!this.#stream.grammar.hasContent() && this.#held.length < MAX_HELD) {
+      while (!this.#stream.grammar.hasContent && this.#held.length < MAX_HELD) {
         this.#next ??= this.#stream.next();
         // while the head waits alone nobody may be listening any more
         this.#next.catch(() => {});
@@ -135,7 +135,7 @@ class StreamSession {
   }
 
   #markContent(): void {
-    if (this.#stream.grammar.hasContent()) this.#call.record.firstContentMs = this.#open.attempt.firstContentMs = this.#call.elapsedMs();
+    if (this.#stream.grammar.hasContent) this.#call.record.firstContentMs = this.#open.attempt.firstContentMs = this.#call.elapsedMs();
   }
 
   #complete(): string {
@@ -168,10 +168,10 @@ class StreamSession {
     const { record } = this.#call;
     const { grammar } = this.#stream;
     this.#open.attempt.totalMs = this.#call.elapsedMs();
-    record.finishReasons = [...grammar.finishReasons()];
-    record.nativeFinishReasons = [...grammar.nativeFinishReasons()];
-    const reported = grammar.reportedUsage();
-    record.usage = reported ?? (grammar.hasContent() ? this.#usage() : null);
+    record.finishReasons = [...grammar.finishReasons];
+    record.nativeFinishReasons = [...grammar.nativeFinishReasons];
+    const reported = grammar.reportedUsage;
+    record.usage = reported ?? (grammar.hasContent ? this.#usage() : null);
     record.usageSource = record.usage === null ? null : reported === null ? "estimated" : "provider";
     this.#call.publish();
   }
@@ -187,7 +187,7 @@ class StreamSession {
     const { keepAliveMs } = this.#call.snapshot.limits;
     this.#lastSentMs = this.#call.context.clock.monotonic();
     // the head had to go before there was anything to send: a comment takes it along
-    if (this.#held === "" && !this.#stream.grammar.hasContent()) controller.enqueue(KEEP_ALIVE);
+    if (this.#held === "" && !this.#stream.grammar.hasContent) controller.enqueue(KEEP_ALIVE);
     const look = (): void => {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {

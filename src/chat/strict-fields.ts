@@ -38,7 +38,7 @@ export function isVendorField(name: string, value: Json | undefined): boolean {
 /** Safe for every provider on the next turn and in the client's own pattern. */
 export function strictCallId(id: string): string {
   if (CALL_ID.test(id)) return id;
-  const safe = id.replace(/[^a-zA-Z0-9_-]/g, "_");
+  const safe = id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   return safe.length <= 64 ? safe : `${safe.slice(0, 43)}_${createHash("sha256").update(id).digest("hex").slice(0, 20)}`;
 }
 

@@ -30,7 +30,9 @@ export interface WholeAnswer {
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is asked only when the provider gave no figures. */
 export function wholeAnswer(answer: ChatAnswer, frame: AnswerFrame, estimate: (generated: TokenTally) => Usage): WholeAnswer {
-  if (!Array.isArray(answer.choices) || answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
+  // a decoder hands on what the provider sent
+  const given: unknown = answer.choices;
+  if (!Array.isArray(given) || given.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame));
   if (choices.length > 1 && denseIndexes(answer.choices)) choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
   const reported = strictUsage(answer.usage);
@@ -120,7 +122,7 @@ function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: numbe
     if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]])) return { ...rest, id } as unknown as ToolCall;
     const called = isObject(call["function"]) ? call["function"] : {};
     const text = called["arguments"];
-    return { ...rest, id, type: "function", function: { ...called, name: typeof called["name"] === "string" ? called["name"] : "", arguments: typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text) } } as ToolCall;
+    return { ...rest, id, type: "function", function: { ...called, name: typeof called["name"] === "string" ? called["name"] : "", arguments: typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text) } };
   });
 }
 

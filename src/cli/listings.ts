@@ -20,7 +20,7 @@ export interface ListingFlags {
 export function models(flags: ListingFlags, environment: Environment): void {
   const listed = listModels(snapshotOf(flags, environment), { providers, builtIn: BUILT_IN_MODELS });
   if (flags.json === true) return printJson(listed);
-  printTable(["MODEL", "NAME"], listed.map((model) => [String(model["id"]), String(model["name"])]));
+  printTable(["MODEL", "NAME"], listed.map((model) => [model["id"] as string, model["name"] as string]));
   printLine("\nModels that are not listed work as well: write <provider>:<model_name>, with the name that the provider gives it.");
 }
 

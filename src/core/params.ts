@@ -78,7 +78,7 @@ function depthOf(value: Json | undefined, limit: number): number {
   let deepest = 0;
   for (const member of Object.values(value)) {
     if (deepest > limit) break;
-    deepest = Math.max(deepest, depthOf(member as Json, limit - 1));
+    deepest = Math.max(deepest, depthOf(member, limit - 1));
   }
   return deepest + 1;
 }

@@ -45,7 +45,7 @@ function firstCall(request: SandboxRequest): SandboxAnswer["call"] {
   const forced = isObject(request.tool_choice) && isObject(request.tool_choice["function"]) ? request.tool_choice["function"]["name"] : undefined;
   const chosen = forced === undefined ? offered[0] : offered.find((tool) => tool["name"] === forced);
   if (chosen === undefined) return null;
-  return { name: chosen["name"] as string, arguments: JSON.stringify(sampleOf((chosen["parameters"] as JsonObject | undefined) ?? { type: "object" })) };
+  return { name: chosen["name"] as string, arguments: JSON.stringify(sampleOf((chosen["parameters"]) ?? { type: "object" })) };
 }
 
 function bounded(words: readonly string[], request: SandboxRequest): SandboxAnswer {

@@ -14,12 +14,12 @@ export function sampleOf(schema: Json | undefined, root: Json | undefined = sche
     const options = schema[word];
     if (Array.isArray(options) && options.length > 0) return sampleOf({ ...withoutKey(schema, word), ...(isObject(options[0]) ? options[0] : {}) }, root, depth + 1);
   }
-  if (Array.isArray(schema["allOf"])) return sampleOf((schema["allOf"] as readonly Json[]).filter(isObject).reduce<JsonObject>((all, part) => ({ ...all, ...part }), withoutKey(schema, "allOf")), root, depth + 1);
+  if (Array.isArray(schema["allOf"])) return sampleOf(Object.assign(withoutKey(schema, "allOf"), ...(schema["allOf"] as readonly Json[]).filter(isObject)) as JsonObject, root, depth + 1);
   return sampleOfType(schema, root, depth);
 }
 
 function sampleOfType(schema: JsonObject, root: Json | undefined, depth: number): Json {
-  const named = Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"];
+  const named = (Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"]) as Json | undefined;
   switch (named ?? (isObject(schema["properties"]) ? "object" : "string")) {
     case "object":
       return sampleObject(schema, root, depth);

@@ -1,0 +1,63 @@
+// Vendor fields at the top of a stream's chunks, such as `system_fingerprint`: they go out with the next event, and wait where a chunk gives none.
+import type { ChatChunk } from "../core/chat.ts";
+import { isVendorField } from "./strict-fields.ts";
+
+/** Fields that wait or are remembered at most, whatever a provider sends. */
+const MAX_FIELDS = 32;
+
+export class VendorFields {
+  /** Most of them say the same on every chunk. */
+  readonly #repeated = new Map<string, { readonly value: unknown; readonly json: string }>();
+  /** Those of chunks that gave no event, the last of each name. */
+  #waiting: Map<string, string> | null = null;
+  #next = "";
+
+  /** Takes the fields of a chunk; the next event has them. */
+  take(chunk: ChatChunk): void {
+    let members = "";
+    for (const name in chunk) {
+      const value = chunk[name];
+      if (!isVendorField(name, value)) continue;
+      if (this.#waiting === null) members += this.#member(name, value);
+      else this.#waiting.set(name, JSON.stringify(value));
+    }
+    this.#next = this.#waiting === null ? members : joined(this.#waiting);
+  }
+
+  /** The fields for an event, as further members of its object; they go out once. */
+  use(): string {
+    const members = this.#next;
+    this.#next = "";
+    return members;
+  }
+
+  /** After a chunk: what no event has taken waits. */
+  keep(chunk: ChatChunk): void {
+    if (this.#next === "") {
+      this.#waiting = null;
+      return;
+    }
+    this.#next = "";
+    this.#waiting ??= new Map();
+    for (const name in chunk) if (isVendorField(name, chunk[name]) && (this.#waiting.size < MAX_FIELDS || this.#waiting.has(name))) this.#waiting.set(name, JSON.stringify(chunk[name]));
+  }
+
+  /** Before the last events: what still waits goes along. */
+  takeWaiting(): void {
+    this.#next = this.#waiting === null ? "" : joined(this.#waiting);
+  }
+
+  #member(name: string, value: unknown): string {
+    const known = this.#repeated.get(name);
+    if (known !== undefined && known.value === value) return known.json;
+    const json = `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    if (typeof value === "string" && (known !== undefined || this.#repeated.size < MAX_FIELDS)) this.#repeated.set(name, { value, json });
+    return json;
+  }
+}
+
+function joined(fields: ReadonlyMap<string, string>): string {
+  let members = "";
+  for (const [name, json] of fields) members += `,${JSON.stringify(name)}:${json}`;
+  return members;
+}

@@ -1,0 +1,438 @@
+// What is served beside and around the one operation (decisions 9.5 to 9.7), on a real server in this process: paths, headers, errors and listings
+// that clients of the field demand, each of their points (H1 to H18, R1 to R12, M1 to M5) a test of its own.
+import { afterAll, describe, expect, test } from "bun:test";
+import { newAccessToken } from "../../src/auth/access-token.ts";
+import { errorResponse } from "../../src/chat/reply-headers.ts";
+import { handleChat } from "../../src/chat/handle.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { CATALOGUE, type ErrorCode, GatewayError } from "../../src/core/errors.ts";
+import type { AccessToken } from "../../src/core/identity.ts";
+import { COMMON_PARAMETERS } from "../../src/core/params.ts";
+import type { ProviderSettings } from "../../src/core/snapshot.ts";
+import { createApp } from "../../src/http/app.ts";
+import { openServer } from "../../src/http/server.ts";
+import { openMetrics } from "../../src/observe/metrics.ts";
+import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { readStream } from "../harness/sse.ts";
+import { openaiAnswer } from "../harness/upstream.ts";
+import { chunk, play } from "./played-stream.ts";
+
+interface Served {
+  readonly url: string;
+  readonly stub: Stub;
+  readonly token: string;
+  readonly adminToken: string;
+  readonly app: ReturnType<typeof createApp>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  chat(body: unknown, headers?: Record<string, string>, path?: string): Promise<Response>;
+}
+
+const servers: { stop(force: boolean): Promise<void> }[] = [];
+afterAll(() => Promise.all(servers.map((server) => server.stop(true))));
+
+function serve(options: StubOptions = {}, notReady: () => string | null = () => null): Served {
+  const texts = { project: newAccessToken("project"), admin: newAccessToken("personal"), expired: newAccessToken("project") };
+  const common = { name: "test", tenantId: "default", permissions: ["byo_endpoint"] as const, createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
+  const tokens: readonly AccessToken[] = [
+    { ...common, id: texts.project.id, kind: "project", projectId: "default", userId: null, role: "developer", secrets: [{ sha256: texts.project.sha256, retiresAtMs: null }] },
+    { ...common, id: texts.admin.id, kind: "personal", projectId: null, userId: "ann", role: null, secrets: [{ sha256: texts.admin.sha256, retiresAtMs: null }] },
+  ];
+  const memberships = new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "admin" as const }]]]);
+  const stub = stubGateway({ ...options, snapshot: { tokens: new Map(tokens.map((token) => [token.id, token])), memberships, ...options.snapshot } });
+  const metrics = openMetrics();
+  const app = createApp({
+    clock: systemClock, version: "1.2.3", snapshot: () => stub.context.snapshot(), catalogue: { providers, builtIn: BUILT_IN_MODELS },
+    metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }), notReady, callsInFlight: () => 0,
+  });
+  const onFault = (fault: unknown): never => {
+    throw fault;
+  };
+  const server = openServer({ host: "127.0.0.1", port: 0, chat: (request) => handleChat(request, stub.context), app, onFault });
+  servers.push(server);
+  const url = `http://127.0.0.1:${server.port}`;
+  const token = texts.project.text;
+  return {
+    url, stub, token, app, adminToken: texts.admin.text,
+    get: (path, headers = {}) => fetch(url + path, { headers: { authorization: `Bearer ${token}`, ...headers } }),
+    chat: (body, headers = {}, path = "/api/v1/chat/completions") =>
+      fetch(url + path, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers }, body: typeof body === "string" ? body : JSON.stringify(body) }),
+  };
+}
+
+const ECHO = { model: "sandbox:echo", messages: [{ role: "user", content: "hello there" }] } as const;
+const OPENAI = { model: "openai:gpt-4o-mini", messages: [{ role: "user", content: "hi" }] } as const;
+const answering = (body: object, status = 200, headers: Readonly<Record<string, string>> = {}) => ({ upstream: cannedUpstream({ status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) }) });
+const errorOf = async (response: Response): Promise<Record<string, any>> => ((await response.json()) as { error: Record<string, any> }).error;
+const plain = serve();
+
+describe("HTTP, headers and errors", () => {
+  test("[d9.7] H1: a plain success is application/json", async () => {
+    const response = await plain.chat(ECHO);
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
+    expect(await response.json()).toMatchObject({ choices: [{ message: { content: "hello there" } }] });
+  });
+
+  test("[d9.7] H2: a streamed success is an event stream that nothing on the way may buffer or change", async () => {
+    const response = await plain.chat({ ...ECHO, stream: true });
+    const headers = ["content-type", "cache-control", "x-accel-buffering"].map((name) => response.headers.get(name));
+    expect(headers).toEqual(["text/event-stream; charset=utf-8", "no-cache, no-transform", "no"]);
+    expect(readStream(await response.text()).content).toBe("hello there");
+  });
+
+  test("[d9.7, d5.1] H3: x-request-id is on every response and is the trace id", async () => {
+    const responses = await Promise.all([plain.chat(ECHO), plain.chat({ ...ECHO, stream: true }), plain.chat("{"), plain.chat({ ...ECHO, model: "no:such" }), plain.get("/api/v1/models"), plain.get("/api/v1/models/none"), plain.get("/healthz"), plain.get("/nowhere"), fetch(`${plain.url}/api/v1/chat/completions`, { method: "PUT" })]);
+    const ids = responses.map((response) => response.headers.get("x-request-id"));
+    expect(ids.every((id) => /^\w{20,}$/.test(String(id)))).toBe(true);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [index, response] of responses.entries()) {
+      expect(response.headers.get("x-gateway-trace-id")).toBe(ids[index]!);
+      const text = await response.text();
+      if (response.status >= 400) expect(JSON.parse(text)).toMatchObject({ x_gateway_trace_id: ids[index]! });
+    }
+  });
+
+  test("[d9.7, d5.1] H4: an error has message, type, param and code, of the right types, wherever it comes from", async () => {
+    const failing = serve(answering({ error: { message: "Try later.", code: 42, type: null, param: 3 } }, 500));
+    const responses = await Promise.all([plain.chat("["), plain.chat({ ...ECHO, temperature: 9 }), plain.get("/nowhere"), failing.chat(OPENAI), fetch(`${plain.url}/api/v1/models`), plain.get("/api/v1/responses")]);
+    for (const response of responses) {
+      expect(response.headers.get("content-type")).toBe("application/json");
+      const { message, type, param, code, ...rest } = await errorOf(response);
+      expect([typeof message, typeof type, typeof code, param === null || typeof param === "string", rest]).toEqual(["string", "string", "string", true, {}]);
+    }
+  });
+
+  test("[d9.7] H5: every status is one that clients turn into a class of their own", () => {
+    const known = new Set([400, 401, 402, 403, 404, 405, 408, 413, 415, 429, 499]);
+    for (const [code, { status }] of Object.entries(CATALOGUE)) expect([code, status >= 500 || known.has(status)]).toEqual([code, true]);
+    expect(Object.values(CATALOGUE).some(({ status }) => status === 412 || status === 446)).toBe(false);
+  });
+
+  test("[d9.7] H6: x-should-retry is false exactly where the same call cannot succeed", () => {
+    for (const code of Object.keys(CATALOGUE) as ErrorCode[]) {
+      const { headers } = errorResponse(new GatewayError(code, "words"), "trace", 0, {});
+      expect([code, headers.get("x-should-retry")]).toEqual([code, CATALOGUE[code].retry ? null : "false"]);
+    }
+  });
+
+  test("[d9.7] H7: nothing permanent has a status that clients try again by themselves", () => {
+    for (const [code, { status, retry, source }] of Object.entries(CATALOGUE)) {
+      expect([code, status]).not.toEqual([code, 409]);
+      if (status === 408) expect([code, retry]).toEqual([code, true]);
+      if (source === "client" && !retry) expect([code, [401, 403, 404, 405, 413, 415].includes(status) || status === 400]).toEqual([code, true]);
+    }
+  });
+
+  test("[d9.7] H8: a rate limit has retry-after-ms and retry-after, also where the provider named a date or nothing", async () => {
+    const date = new Date(1_767_225_600_000 + 9000).toUTCString();
+    for (const [headers, want] of [[{}, ["1", "1000"]], [{ "retry-after": date }, ["9", "9000"]], [{ "retry-after": "0.25" }, ["1", "250"]]] as const) {
+      const response = await serve(answering({ error: { message: "Slow down.", code: "rate_limit_exceeded" } }, 429, headers)).chat(OPENAI);
+      expect([response.status, response.headers.get("retry-after"), response.headers.get("retry-after-ms")]).toEqual([429, ...want]);
+    }
+  });
+
+  test("[d9.7] H9: a rate limit is rate_limit_exceeded, an account without money insufficient_quota", async () => {
+    const limited = await serve(answering({ error: { message: "Slow down.", type: "requests", code: null } }, 429)).chat(OPENAI);
+    const spent = await serve(answering({ error: { message: "You exceeded your current quota.", code: "insufficient_quota" } }, 429)).chat({ ...OPENAI, api_key: "callers-own" });
+    expect([(await errorOf(limited))["code"], limited.headers.get("x-should-retry")]).toEqual(["rate_limit_exceeded", null]);
+    expect([(await errorOf(spent))["code"], spent.headers.get("x-should-retry")]).toEqual(["insufficient_quota", "false"]);
+  });
+
+  test("[d9.7] H10: a rate limit says try again in N s, and the gateway adds no word that clients take for final", async () => {
+    for (const said of ["Rate limit reached", "", "Too many requests. Please try again in 20s."]) {
+      const { message } = await errorOf(await serve(answering({ error: { message: said, code: "rate_limit_exceeded" } }, 429)).chat(OPENAI));
+      expect(message).toMatch(/try again in \d+ ?s/i);
+      expect(message).not.toMatch(/billing|credit balance|quota exhausted|will reset at|out of credits/i);
+    }
+  });
+
+  test("[d9.7] H11: a conversation that is too long is 400 context_length_exceeded and says maximum context length", async () => {
+    const response = await serve(answering({ error: { message: "Input is too long for requested model.", code: "context_length_exceeded" } }, 413)).chat(OPENAI);
+    const { code, message } = await errorOf(response);
+    expect([response.status, code]).toEqual([400, "context_length_exceeded"]);
+    expect(message).toContain("maximum context length");
+  });
+
+  test("[d9.7] H12: a model that is not there is 404 model_not_found, ours and the provider's", async () => {
+    const theirs = await serve(answering({ error: { message: "The model `m` does not exist", code: null } }, 400)).chat(OPENAI);
+    for (const response of [theirs, await plain.chat({ ...ECHO, model: "nobody:m" }), await plain.chat({ ...ECHO, model: "m" })]) expect([response.status, (await errorOf(response))["code"]]).toEqual([404, "model_not_found"]);
+  });
+
+  test("[d9.7] H13: a stream that fails before its first content has the status of the failure and a body of JSON", async () => {
+    for (const [model, status] of [["sandbox:fail-429", 429], ["sandbox:fail-500", 502], ["sandbox:garbage", 502], ["sandbox:none", 404]] as const) {
+      const response = await plain.chat({ ...ECHO, model, stream: true });
+      expect([model, response.status, response.headers.get("content-type")]).toEqual([model, status, "application/json"]);
+      await response.json();
+    }
+  });
+
+  test("[d9.7] H14: headers of client libraries are taken and go no further", async () => {
+    const served = serve(answering(openaiAnswer()));
+    const sent = { "x-stainless-lang": "js", "x-stainless-timeout": "600", "openai-organization": "org-1", "openai-project": "p", "http-referer": "https://a.test", "x-title": "t", "idempotency-key": "k", "openai-beta": "assistants=v2" };
+    const response = await served.chat(OPENAI, sent);
+    expect(response.status).toBe(200);
+    for (const name of Object.keys(sent)) expect(served.stub.sent[0]!.headers).not.toHaveProperty(name);
+  });
+
+  test("[d9.7] H15: a client that tells its own time limit gets our error before it is over", async () => {
+    const startedMs = performance.now();
+    const response = await plain.chat({ ...ECHO, model: "sandbox:stall" }, { "x-stainless-timeout": "0.2" });
+    expect([response.status, (await errorOf(response))["code"]]).toEqual([504, "upstream_timeout"]);
+    expect(performance.now() - startedMs).toBeLessThan(190);
+  });
+
+  test("[d9.7] H16: a body that is too large is answered 413 with an error, with its length told and without", async () => {
+    const small = serve({ limits: { maxBodyBytes: 2048 } });
+    const big = JSON.stringify({ ...ECHO, messages: [{ role: "user", content: "x".repeat(300_000) }] });
+    const pieces = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (let at = 0; at < big.length; at += 10_000) controller.enqueue(new TextEncoder().encode(big.slice(at, at + 10_000)));
+        controller.close();
+      },
+    });
+    const headers = { authorization: `Bearer ${small.token}`, "content-type": "application/json" };
+    for (const body of [big, pieces]) {
+      const response = await fetch(`${small.url}/api/v1/chat/completions`, { method: "POST", headers, body });
+      expect([response.status, (await errorOf(response))["code"]]).toEqual([413, "body_too_large"]);
+    }
+    expect((await small.chat(ECHO)).status).toBe(200);
+  });
+
+  test("[d9.7, d9.6, s:versioning.1] H17: the operation answers under /api/v1, and under what people paste in its place, with a slash at the end too", async () => {
+    for (const base of ["/api/v1", "/v1", "/api"])
+      for (const end of ["", "/"]) {
+        const response = await plain.chat(ECHO, {}, `${base}/chat/completions${end}`);
+        expect([base + end, response.status, ((await response.json()) as any).choices[0].message.content]).toEqual([base + end, 200, "hello there"]);
+        expect([base + end, ((await (await plain.get(`${base}/models${end}`)).json()) as any).object]).toEqual([base + end, "list"]);
+      }
+  });
+
+  test("[d9.7] H18: other origins are refused until cors.origins names them, and then read the headers that they need", async () => {
+    const origin = "https://chat.example.com";
+    const preflight = (served: Served, from: string) => fetch(`${served.url}/api/v1/chat/completions`, { method: "OPTIONS", headers: { origin: from, "access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type,x-stainless-os" } });
+    expect((await preflight(plain, origin)).status).toBe(404);
+    expect((await plain.chat(ECHO, { origin })).headers.get("access-control-allow-origin")).toBeNull();
+
+    const open = serve({ snapshot: { corsOrigins: [origin] } });
+    const allowed = await preflight(open, origin);
+    expect([allowed.status, allowed.headers.get("access-control-allow-origin"), allowed.headers.get("access-control-allow-headers")]).toEqual([204, origin, "authorization,content-type,x-stainless-os"]);
+    for (const response of [await open.chat(ECHO, { origin }), await open.chat({ ...ECHO, stream: true }, { origin }), await open.chat("{", { origin }), await open.get("/api/v1/models", { origin })]) {
+      expect(response.headers.get("access-control-allow-origin")).toBe(origin);
+      expect(response.headers.get("access-control-expose-headers")).toMatch(/x-request-id.*retry-after/);
+      expect(response.headers.get("vary")).toBe("origin");
+      await response.body?.cancel();
+    }
+    expect((await preflight(open, "https://evil.example")).status).toBe(404);
+    expect((await open.chat(ECHO, { origin: "https://evil.example" })).headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+describe("requests that clients send", () => {
+  /** What the provider was sent. */
+  async function sent(request: object, model: string = OPENAI.model): Promise<Record<string, any>> {
+    const answers: Record<string, object> = { gemini: { candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] }, openai: openaiAnswer() };
+    const stub = stubGateway(answering(answers[model.split(":")[0]!]!));
+    const response = await stub.chat({ ...OPENAI, ...request, model });
+    if (response.status !== 200) throw new Error(await response.text());
+    return JSON.parse(stub.sent[0]!.body) as Record<string, any>;
+  }
+  const withMessages = (...messages: readonly object[]): object => ({ messages: [{ role: "user", content: "hi" }, ...messages] });
+  const TOOL_CALL = { id: "call_1", type: "function", function: { name: "f", arguments: "{}" } };
+  const TOOLS = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} }, strict: true }, x_extra: 1 }];
+
+  test("[d9.7] R1: max_tokens and max_completion_tokens become what the model takes, and -1 is not set", async () => {
+    for (const name of ["max_tokens", "max_completion_tokens"]) expect((await sent({ [name]: 7 }, "gemini:gemini-2.5-flash"))["generationConfig"]).toMatchObject({ maxOutputTokens: 7 });
+    const unset = await sent({ max_tokens: -1, temperature: 0.7 });
+    expect([unset["max_tokens"], unset["max_completion_tokens"], unset["temperature"]]).toEqual([undefined, undefined, 0.7]);
+  });
+
+  test("[d9.7] R2: content as text, as parts or null beside calls; the role developer; a tool's content in both forms; a name on any role", async () => {
+    const messages = [
+      { role: "developer", content: "Be brief.", name: "ops" }, { role: "user", content: [{ type: "text", text: "hi" }], name: "ann" }, { role: "assistant", content: null, tool_calls: [TOOL_CALL, { ...TOOL_CALL, id: "call_2" }] },
+      { role: "tool", tool_call_id: "call_1", content: "text" }, { role: "tool", tool_call_id: "call_2", content: [{ type: "text", text: "parts" }] },
+    ];
+    expect((await sent({ messages }))["messages"]).toEqual(messages);
+  });
+
+  test("[d9.7] R3: parts as clients send them reach the provider: images with detail, sound, files by their data", async () => {
+    const content = [
+      { type: "text", text: "look" }, { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=", detail: "low" } }, { type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } },
+      { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } }, { type: "file", file: { file_id: "file-1" } },
+    ];
+    expect((await sent({ messages: [{ role: "user", content }] }))["messages"][0].content).toEqual(content);
+  });
+
+  test("[d9.7] R4: reasoning and thought signatures come back on assistant messages without a 400, and reach the provider that needs them", async () => {
+    const back = withMessages({ role: "assistant", content: null, reasoning_content: "I thought", tool_calls: [{ ...TOOL_CALL, extra_content: { google: { thought_signature: "c2ln" } } }] }, { role: "tool", tool_call_id: "call_1", content: "{}" });
+    expect(JSON.stringify(await sent(back, "gemini:gemini-2.5-flash"))).toContain('"thoughtSignature":"c2ln"');
+    const others = await sent(back);
+    expect(others["messages"][1]).toMatchObject({ role: "assistant", tool_calls: [{ id: "call_1" }] });
+  });
+
+  test("[d9.7] R5: stream_options.include_usage is obeyed", async () => {
+    const { usage } = await play([chunk({ content: "x" }, "stop")], { ask: { stream_options: { include_usage: true } } });
+    expect(usage).toMatchObject({ completion_tokens: expect.any(Number) as number });
+  });
+
+  test("[d9.7] R6: fields of the current schema are known, and the ways of other clients pass through", async () => {
+    const known = { verbosity: "low", prompt_cache_key: "k", service_tier: "auto", store: false, parallel_tool_calls: false, tools: TOOLS, modalities: ["text"] };
+    const body = await sent({ ...known, reasoning: { effort: "low" }, messages: [{ role: "user", content: [{ type: "text", text: "hi", cache_control: { type: "ephemeral" } }] }] });
+    expect(body).toMatchObject({ ...known, reasoning: { effort: "low" }, messages: [{ content: [{ cache_control: { type: "ephemeral" } }] }] });
+    for (const name of ["reasoning_effort", "verbosity", "parallel_tool_calls", "prompt_cache_key", "service_tier", "store", "prediction", "modalities", "audio", "web_search_options"]) expect(COMMON_PARAMETERS as readonly string[]).toContain(name);
+  });
+
+  test("[d9.7] R7: a JSON schema with name, schema, strict and description goes through", async () => {
+    const format = { type: "json_schema", json_schema: { name: "answer", description: "an answer", strict: true, schema: { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false } } };
+    expect((await sent({ response_format: format }))["response_format"]).toEqual(format);
+  });
+
+  test("[d9.7] R8: tool_choice may be required or one function, tools may be strict and have further keys", async () => {
+    for (const tool_choice of ["required", "auto", "none", { type: "function", function: { name: "f" } }]) expect(await sent({ tools: TOOLS, tool_choice })).toMatchObject({ tools: TOOLS, tool_choice });
+  });
+
+  test("[d9.7] R9: null is not set, for every common parameter", async () => {
+    const stub = stubGateway(answering(openaiAnswer()));
+    const response = await stub.chat({ ...OPENAI, ...Object.fromEntries([...COMMON_PARAMETERS, "tenant_id", "project_id", "route", "timeout", "num_retries", "metadata", "functions", "function_call", "base_url", "api_key"].map((name) => [name, null])) });
+    expect(response.status).toBe(200);
+    expect(stub.records[0]?.fates as object).toEqual({});
+  });
+
+  test("[d9.7] R10: user is a text, and metadata may have more than 16 pairs and stays here", async () => {
+    const stub = stubGateway(answering(openaiAnswer()));
+    const metadata = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`k${index}`, "v"]));
+    expect((await stub.chat({ ...OPENAI, user: "ann", metadata })).status).toBe(200);
+    const body = JSON.parse(stub.sent[0]!.body) as Record<string, unknown>;
+    expect([body["user"], body["metadata"], stub.records[0]?.metadata as object]).toEqual(["ann", undefined, metadata]);
+  });
+
+  test("[d9.7, d9.6] R11: the responses operation is a 404 that says how to turn it off in the client", async () => {
+    for (const base of ["/api/v1", "/v1", "/api"]) {
+      const response = await fetch(`${plain.url}${base}/responses`, { method: "POST", headers: { authorization: `Bearer ${plain.token}`, "content-type": "application/json" }, body: "{}" });
+      const { code, message } = await errorOf(response);
+      expect([response.status, code, response.headers.get("x-should-retry")]).toEqual([404, "responses_not_served", "false"]);
+      expect(message).toMatch(/Use Responses API/);
+    }
+  });
+
+  test("[d9.7] R12: the deprecated functions are answered in their own form, plain and streamed", async () => {
+    const old = { ...ECHO, model: "sandbox:tools", functions: [{ name: "weather", parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] } }] };
+    const whole = (await (await plain.chat(old)).json()) as any;
+    expect(whole.choices[0]).toMatchObject({ message: { content: null, function_call: { name: "weather", arguments: '{"city":"text"}' } }, finish_reason: "function_call" });
+    expect("tool_calls" in whole.choices[0].message).toBe(false);
+    const two = (index: number) => ({ tool_calls: [{ index, id: `c${index}`, type: "function", function: { name: `f${index}`, arguments: `{"n":${index}}` } }] });
+    const { choices, faults } = await play([chunk(two(0)), chunk(two(1)), chunk({}, "tool_calls")], { ask: { functions: [{ name: "f0" }, { name: "f1" }] } });
+    expect(faults).toEqual([]);
+    expect(choices[0]).toMatchObject({ calls: [], functionCall: { name: "f0", arguments: '{"n":0}' }, finish: "function_call" });
+  });
+});
+
+describe("the list of models", () => {
+  const priced: ProviderSettings = { id: "mine", family: "openai", baseUrl: "https://provider.test/v1", apiKey: "k", enabled: true, models: [{ id: "team/big:v2", name: null, contextLength: 8192, maxCompletionTokens: 1024, pricing: { prompt: "0.000001", completion: "0.000002" } }] };
+  const off: ProviderSettings = { id: "off", family: "openai", baseUrl: null, apiKey: null, enabled: false, models: [{ id: "m", name: null, contextLength: null, maxCompletionTokens: null, pricing: null }] };
+  const sandbox: ProviderSettings = { id: "sandbox", family: "sandbox", baseUrl: null, apiKey: null, enabled: true, models: [] };
+  const listing = serve({ providers: [priced, off, sandbox] });
+  const data = async (): Promise<readonly Record<string, any>[]> => ((await (await listing.get("/api/v1/models")).json()) as { data: Record<string, any>[] }).data;
+
+  test("[d9.7] M1: is {object: list, data: [{id, object, created, owned_by}]} as JSON", async () => {
+    const response = await listing.get("/api/v1/models");
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
+    const body = (await response.json()) as { object: string; data: Record<string, any>[] };
+    expect(body.object).toBe("list");
+    for (const model of body.data) expect([typeof model["id"], model["object"], Number.isInteger(model["created"]), typeof model["owned_by"]]).toEqual(["string", "model", true, "string"]);
+  });
+
+  test("[d9.7] M2: asks no provider and is there at once", async () => {
+    const startedMs = performance.now();
+    await data();
+    expect(performance.now() - startedMs).toBeLessThan(500);
+    expect(listing.stub.sent).toHaveLength(0);
+  });
+
+  test("[d9.7] M3: has ids that can be called as they are, of enabled providers only, for who has a token", async () => {
+    const ids = (await data()).map((model) => String(model["id"]));
+    expect(ids).toContain("mine:team/big:v2");
+    expect(ids.some((id) => id.startsWith("off:"))).toBe(false);
+    expect((await listing.chat({ ...ECHO, model: ids.find((id) => id === "sandbox:echo") })).status).toBe(200);
+    expect((await fetch(`${listing.url}/api/v1/models`)).status).toBe(401);
+  });
+
+  test("[d9.7] M4: tells context length, prices as strings, output bound and supported parameters", async () => {
+    const model = (await data()).find(({ id }) => id === "mine:team/big:v2")!;
+    expect(model).toMatchObject({ context_length: 8192, pricing: { prompt: "0.000001", completion: "0.000002" }, top_provider: { max_completion_tokens: 1024 } });
+    expect(model["supported_parameters"]).toContain("temperature");
+    const echo = (await data()).find(({ id }) => id === "sandbox:echo")!;
+    expect(echo["supported_parameters"]).not.toContain("logprobs");
+  });
+
+  test("[d9.7] M5: has a name for each, and each by itself, its id in the path as it is or encoded", async () => {
+    for (const model of await data()) expect(typeof model["name"]).toBe("string");
+    for (const path of ["mine:team/big:v2", "mine%3Ateam%2Fbig%3Av2", encodeURIComponent("mine:team/big:v2")]) expect((await (await listing.get(`/api/v1/models/${path}`)).json()) as object).toMatchObject({ id: "mine:team/big:v2", object: "model" });
+    for (const path of ["nobody:m", "off:m", "mine:", "x", "%E0%A4%A"]) {
+      const response = await listing.get(`/v1/models/${path}`);
+      expect([path, response.status, (await errorOf(response))["code"]]).toEqual([path, 404, "model_not_found"]);
+    }
+  });
+});
+
+describe("operations", () => {
+  const body = async (response: Response): Promise<Record<string, any>> => (await response.json()) as Record<string, any>;
+  const from = (served: Served, path: string, peer: string | null, headers: Record<string, string> = {}): Promise<Response> => Promise.resolve(served.app.fetch(new Request(`http://gateway.test${path}`, { headers }), { peer }));
+
+  test("[d9.5] /healthz and /readyz answer everybody, /readyz follows the gateway", async () => {
+    let why: string | null = null;
+    const served = serve({}, () => why);
+    expect(await body(await fetch(`${served.url}/healthz`))).toEqual({ status: "ok" });
+    expect((await from(served, "/readyz", "203.0.113.9")).status).toBe(200);
+    why = "the gateway is going down";
+    const response = await fetch(`${served.url}/readyz`);
+    expect([response.status, await body(response)]).toEqual([503, { status: "not_ready", reason: why }]);
+    expect((await fetch(`${served.url}/healthz`)).status).toBe(200);
+  });
+
+  test("[d9.5] /metrics and /readyz?verbose answer loopback and admin tokens only", async () => {
+    for (const path of ["/metrics", "/readyz?verbose"]) {
+      for (const peer of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) expect([path, peer, (await from(plain, path, peer)).status]).toEqual([path, peer, 200]);
+      expect((await from(plain, path, "203.0.113.9")).status).toBe(401);
+      expect((await from(plain, path, null)).status).toBe(401);
+      expect((await from(plain, path, "127.0.0.1", { "x-forwarded-for": "203.0.113.9" })).status).toBe(401);
+      expect((await from(plain, path, "203.0.113.9", { authorization: `Bearer ${plain.token}` })).status).toBe(403);
+      expect((await from(plain, path, "203.0.113.9", { authorization: `Bearer ${plain.adminToken}` })).status).toBe(200);
+      expect((await from(serve({ snapshot: { opsOpen: true } }), path, "203.0.113.9")).status).toBe(200);
+    }
+    expect(await body(await plain.get("/readyz?verbose"))).toMatchObject({ status: "ready", version: "1.2.3", calls_in_flight: 0 });
+  });
+
+  test("[d9.5] /metrics speaks the text format of Prometheus", async () => {
+    const response = await plain.get("/metrics");
+    expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+    const text = await response.text();
+    for (const name of ["dragoman_calls_in_flight", "dragoman_calls_total", "process_resident_memory_bytes"]) expect(text).toContain(`# TYPE ${name} `);
+  });
+
+  test("[d9.5] Server-Timing is the gateway's own time, on every answer, and does not count the waiting for a provider", async () => {
+    const own = (response: Response): number => Number(/^gw;dur=(\d+\.\d{3})$/.exec(response.headers.get("server-timing") ?? "")?.[1] ?? Number.NaN);
+    for (const response of [await plain.chat(ECHO), await plain.chat({ ...ECHO, stream: true }), await plain.chat("{"), await plain.get("/healthz"), await plain.get("/api/v1/models"), await plain.get("/nowhere")]) {
+      expect(own(response)).toBeGreaterThanOrEqual(0);
+      await response.body?.cancel();
+    }
+    const startedMs = performance.now();
+    const slow = await plain.chat({ ...ECHO, model: "sandbox:slow-200" });
+    expect(performance.now() - startedMs).toBeGreaterThan(190);
+    expect(own(slow)).toBeLessThan(100);
+  });
+
+  test("[d9.6] what is not there is a 404, and another method a 405 that names the right one, with the usual body", async () => {
+    for (const [method, path, status, allow] of [["GET", "/api/v1/chat/completions", 405, "POST"], ["DELETE", "/v1/chat/completions/", 405, "POST"], ["POST", "/api/v1/models", 405, "GET"], ["POST", "/healthz", 405, "GET"], ["GET", "/", 404, null], ["POST", "/api/v2/chat/completions", 404, null], ["POST", "/chat/completions", 404, null]] as const) {
+      const response = await fetch(plain.url + path, { method });
+      expect([method, path, response.status, response.headers.get("allow")]).toEqual([method, path, status, allow]);
+      expect(typeof (await errorOf(response))["message"]).toBe("string");
+    }
+  });
+
+  test("[s:versioning.2] api_version is the provider's, not the service's: it changes neither the path nor the answer", async () => {
+    const served = serve(answering(openaiAnswer()));
+    const response = await served.chat({ ...OPENAI, api_version: "2024-10-21" });
+    expect([response.status, await body(response)]).toMatchObject([200, { object: "chat.completion" }]);
+    expect((await served.chat({ ...OPENAI, api_version: "../v2" })).status).toBe(400);
+  });
+});
