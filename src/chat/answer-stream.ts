@@ -1,7 +1,7 @@
 // Bytes of a provider's stream -> text of the client's stream, one read at a time: parser, decoder, grammar. Stops at `[DONE]` or at the end of the
 // bytes; what is not complete by then was cut (decisions 8.3).
 import { GatewayError } from "../core/errors.ts";
-import type { ChatAnswer, ChatChunk, ChunkChoice, Usage } from "../core/chat.ts";
+import type { ChatAnswer, ChatChunk, Usage } from "../core/chat.ts";
 import type { StreamDecoder } from "../providers/provider.ts";
 import type { SseEvent, SseParser } from "../wire/sse.ts";
 import type { UpstreamBody } from "../wire/upstream.ts";

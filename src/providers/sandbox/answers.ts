@@ -1,7 +1,7 @@
 // What each sandbox model says: a pure function of the request, so that the same call always has the same answer. One token is one word: a run of
 // characters without white space, with the white space that follows it.
 import type { ChatParams, Message } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import { sampleOf } from "./schema-sample.ts";
 
 export interface SandboxRequest extends ChatParams {
