@@ -16,18 +16,21 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 /** Lower-case names; `extra` wins over `plain`. Throws `invalid_request` or `header_not_allowed` with the path. */
 export function parseCallerHeaders(plain: JsonObject | undefined, extra: JsonObject | undefined): Readonly<Record<string, string>> {
   if (plain === undefined && extra === undefined) return NONE;
-  const headers = new Map<string, string>();
-  for (const [field, source] of [["headers", plain], ["extra_headers", extra]] as const) {
-    for (const [name, value] of Object.entries(source ?? {})) {
-      if (value === null || value === undefined) continue;
-      const path = `${field}.${name}`;
-      const lower = name.toLowerCase();
-      if (!NAME.test(name)) throw new GatewayError("invalid_request", `${field} has a name that is no HTTP header name.`, { param: path });
-      if (typeof value !== "string") throw new GatewayError("invalid_request", `${path} must be a string; got ${describe(value)}.`, { param: path });
-      if (!VALUE.test(value)) throw new GatewayError("invalid_request", `${path} may hold visible ASCII only, and no line breaks.`, { param: path });
-      if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower)) throw new GatewayError("header_not_allowed", `${path} cannot be set by a caller; a credential goes in api_key.`, { param: path });
-      headers.set(lower, value);
-    }
+  return { ...(plain && checkedHeaders("headers", plain)), ...(extra && checkedHeaders("extra_headers", extra)) };
+}
+
+/** The headers of the object at `path`, by lower-case name; null is "not set". Throws as above. */
+export function checkedHeaders(path: string, source: JsonObject): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(source)) {
+    if (value === null || value === undefined) continue;
+    const param = `${path}.${name}`;
+    const lower = name.toLowerCase();
+    if (!NAME.test(name)) throw new GatewayError("invalid_request", `${path} has a name that is no HTTP header name.`, { param });
+    if (typeof value !== "string") throw new GatewayError("invalid_request", `${param} must be a string; got ${describe(value)}.`, { param });
+    if (!VALUE.test(value)) throw new GatewayError("invalid_request", `${param} may hold visible ASCII only, and no line breaks.`, { param });
+    if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower)) throw new GatewayError("header_not_allowed", `${param} cannot be set by a caller; a credential goes in api_key.`, { param });
+    headers[lower] = value;
   }
-  return Object.fromEntries(headers);
+  return headers;
 }

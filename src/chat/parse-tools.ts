@@ -3,6 +3,7 @@ import type { VendorForm } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { functionDefinition, functionName, invalid } from "../core/params.ts";
+import { checkedHeaders } from "./caller-headers.ts";
 
 const CHOICE_WORDS = new Set(["none", "auto", "required"]);
 
@@ -13,6 +14,8 @@ export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): v
     if (!isObject(tool)) throw invalid(path, "an object", tool);
     const type = tool["type"];
     if (typeof type !== "string") throw invalid(`${path}.type`, '"function" or "mcp"', type);
+    const headers = tool["headers"];
+    if (isObject(headers)) checkedHeaders(`${path}.headers`, headers);
     if (type === "mcp") throw new GatewayError("not_yet_supported", `${path} is of type mcp, which this version of the gateway does not run yet; leave it out.`, { param: `${path}.type` });
     if (type === "function") {
       if (!isObject(tool["function"])) throw invalid(`${path}.function`, "an object with a name", tool["function"]);

@@ -4,7 +4,7 @@ import { newTally, tally } from "../accounting/estimate.ts";
 import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, isFinishReason, type ToolCallDelta, type Usage } from "../core/chat.ts";
 import { isObject } from "../core/json.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
-import { argumentsDelta, callOf, type CallState, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, takeDelta } from "./tool-call-deltas.ts";
+import { argumentsDelta, callOf, type CallState, isOpened, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, takeDelta } from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
 import { type AnswerFrame, answerId, answerTime } from "./whole-answer.ts";
 
@@ -139,12 +139,13 @@ export class StreamGrammar {
     const text = takeDelta(call, delta);
     tally(this.generated, text);
     const legacy = this.#frame.legacyFunctions;
-    // the old form has room for one call
-    if (legacy && call.index > 0) return "";
-    if (!call.opened) {
+    if (!isOpened(call)) {
+      const opened = choice.calls.filter(isOpened).length;
+      // the old form has room for one call
+      if (legacy && opened > 0) return "";
       call.held += text;
       if (call.name === "") return "";
-      call.opened = true;
+      call.index = opened;
       tally(this.generated, call.name);
       const opening = legacy ? legacyOpeningDelta(call) : openingDelta(call, `call_${this.#frame.traceId.slice(0, 20)}_${choice.index}_${call.index}`, this.#callIds);
       call.held = "";
@@ -161,8 +162,8 @@ export class StreamGrammar {
     let out = "";
     const legacy = this.#frame.legacyFunctions;
     // a call without arguments gets an empty object, unless it was cut off before them
-    for (const call of choice.calls) if (choice.finish !== "length" && call.opened && !call.hasArguments) out += this.#event(choice, legacy ? legacyArgumentsDelta("{}") : argumentsDelta(call, "{}"), null, "null", "");
-    const reason = strictFinishReason(choice.finish!, choice.calls.length > 0, this.#frame.sameShape, legacy);
+    for (const call of choice.calls) if (choice.finish !== "length" && isOpened(call) && !call.hasArguments) out += this.#event(choice, legacy ? legacyArgumentsDelta("{}") : argumentsDelta(call, "{}"), null, "null", "");
+    const reason = strictFinishReason(choice.finish!, choice.calls.some(isOpened), this.#frame.sameShape, legacy);
     choice.finish = reason;
     return out + this.#event(choice, "{}", reason, "null", choice.native === null ? "" : `,"native_finish_reason":${JSON.stringify(choice.native)}`);
   }

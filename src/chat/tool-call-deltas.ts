@@ -5,14 +5,14 @@ import { isObject, type Json } from "../core/json.ts";
 import { strictCallId } from "./strict-fields.ts";
 
 export interface CallState {
-  readonly index: number;
+  /** By the order of opening, so that a call whose name comes late or never leaves no hole; -1 before. */
+  index: number;
   /** The provider's own number of the call, and its id as it came. */
   readonly sourceIndex: number | null;
   readonly sourceId: string | null;
   name: string;
   /** Arguments that came before the name did. */
   held: string;
-  opened: boolean;
   hasArguments: boolean;
   extra: Json | undefined;
 }
@@ -21,22 +21,29 @@ export interface CallState {
 export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   const id = typeof delta.id === "string" && delta.id !== "" ? delta.id : null;
   const number = typeof delta.index === "number" && Number.isInteger(delta.index) ? delta.index : null;
-  const known = knownCall(calls, delta, number, id);
-  // some servers number every call 0 and tell them apart by id alone
-  const isAnother = known !== undefined && id !== null && known.sourceId !== null && known.sourceId !== id && namesAnother(delta, known);
-  if (known !== undefined && !isAnother) return known;
-  const sameId = isAnother ? calls.find((call) => call.sourceId === id) : undefined;
-  if (sameId !== undefined) return sameId;
-  const call: CallState = { index: calls.length, sourceIndex: known === undefined ? number : null, sourceId: id, name: "", held: "", opened: false, hasArguments: false, extra: undefined };
+  const known = number === null ? unnumberedCall(calls, delta, id) : numberedCall(calls, delta, number, id);
+  if (known !== undefined) return known;
+  const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, extra: undefined };
   calls.push(call);
   return call;
 }
 
-function knownCall(calls: readonly CallState[], delta: ToolCallDelta, number: number | null, id: string | null): CallState | undefined {
-  if (number !== null) return calls.find((call) => call.sourceIndex === number);
+/** Some servers number every call 0 and tell them apart by id alone; others give each delta of one call an id of its own. */
+function numberedCall(calls: readonly CallState[], delta: ToolCallDelta, number: number, id: string | null): CallState | undefined {
+  const last = calls.findLast((call) => call.sourceIndex === number);
+  if (last === undefined || id === null || last.sourceId === null || last.sourceId === id) return last;
+  return calls.find((call) => call.sourceIndex === number && call.sourceId === id) ?? (namesAnother(delta, last) ? undefined : last);
+}
+
+function unnumberedCall(calls: readonly CallState[], delta: ToolCallDelta, id: string | null): CallState | undefined {
   if (id !== null) return calls.find((call) => call.sourceId === id);
   const last = calls.at(-1);
   return namesAnother(delta, last) ? undefined : last;
+}
+
+/** A call that the client has seen. One whose name has not come has no place in the grammar yet. */
+export function isOpened(call: CallState): boolean {
+  return call.index >= 0;
 }
 
 /** A delta without number and id that brings a name begins a call, unless it only repeats the name of the one that is open without arguments. */

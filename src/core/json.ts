@@ -26,5 +26,5 @@ export function describe(value: unknown): string {
   if (isRawNumber(value)) return `the number ${value.rawJSON.slice(0, 40)}`;
   if (typeof value === "object") return "an object";
   if (typeof value === "string") return value.length <= 40 ? `the string ${JSON.stringify(value)}` : `a string of ${value.length} characters`;
-  return `the ${typeof value} ${String(value)}`;
+  return `the ${typeof value} ${JSON.stringify(value)}`;
 }

@@ -151,7 +151,7 @@ describe("waiting", () => {
     let text = "";
     const read = async (): Promise<void> => {
       response = await stub.chat({ ...ASK, stream: true });
-      for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) text += new TextDecoder().decode(bytes);
+      for await (const part of response.body as unknown as AsyncIterable<Uint8Array | string>) text += typeof part === "string" ? part : new TextDecoder().decode(part);
     };
     void read();
     await settle();

@@ -1,0 +1,151 @@
+// What the code can say, the pages explain, and the other way round: headers, warnings, log fields, metrics, commands, sandbox models.
+import { describe, expect, test } from "bun:test";
+import { parseCallerHeaders } from "../../src/chat/caller-headers.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import { type Field, GATEWAY } from "../../src/core/params.ts";
+import type { CallRecord } from "../../src/core/record.ts";
+import { VERSION } from "../../src/core/version.ts";
+import { callLine } from "../../src/observe/log.ts";
+import { openMetrics } from "../../src/observe/metrics.ts";
+import { providers } from "../../src/providers/registry.ts";
+import { SANDBOX_MODELS } from "../../src/providers/sandbox/provider.ts";
+import { formatRetryAfter } from "../../src/wire/retry-after.ts";
+import { readTree } from "../architecture/source-tree.ts";
+import { runCli } from "../harness/gateway-process.ts";
+import { codeWords, projectFolder, readPage, tableBelow } from "./pages.ts";
+
+const api = readPage("docs/api.md");
+const operations = readPage("docs/operations.md");
+const wordsIn = (rows: readonly (readonly string[])[], column = 0): readonly string[] => rows.flatMap((row) => codeWords(row[column]!));
+const sorted = (words: Iterable<string>): readonly string[] => [...new Set(words)].toSorted();
+const found = (text: string, pattern: RegExp): readonly string[] => [...text.matchAll(pattern)].map((match) => match[1]!);
+
+/** The code that speaks with clients; caller-headers.ts is about headers for providers. */
+const clientSide = readTree(projectFolder, ["src/{chat,http,auth}/**/*.ts"]).filter(({ path }) => path !== "src/chat/caller-headers.ts");
+
+describe("headers of docs/api.md", () => {
+  test("sent by the client: those that the code reads", () => {
+    const read = clientSide.flatMap(({ text }) => [...found(text, /\bheaders\.get\("([a-z-]+)"\)/g), ...found(text, /\breq\.header\("([a-z-]+)"\)/g)]);
+    expect(read.length).toBeGreaterThan(5);
+    expect(sorted(wordsIn(tableBelow(api, "## Headers")))).toEqual(sorted(read));
+  });
+  test("on the answer: those that the code writes", () => {
+    const inner = clientSide.flatMap(({ text }) => found(text, /headers: \{ ((?:"?[a-z-]+"?: [^{}]*)) \}/g).flatMap((list) => found(list, /(?:^|, )"?([a-z-]+)"?: /g)));
+    const quoted = clientSide.flatMap(({ text }) => found(text, /"((?:x|access-control|retry|content|cache|server|www)-[a-z-]+)":/g));
+    const assigned = clientSide.flatMap(({ text }) => found(text, /\bheaders\["([a-z-]+)"\] = /g));
+    const shorthand = clientSide.flatMap(({ text }) => [...found(text, /, (vary): "origin"/g), ...found(text, /headers: \{ ([a-z]+) \}/g)]);
+    const written = [...inner, ...quoted, ...assigned, ...shorthand, ...Object.keys(formatRetryAfter(1))];
+    expect(sorted(wordsIn(tableBelow(api, "On the answer:")))).toEqual(sorted(written));
+  });
+  test("forbidden for a caller to send to a provider: each that the page names is refused, and no other common one", () => {
+    const paragraph = /Names that carry credentials or frame the message are 400[^]*?\n- `base_url`/.exec(api.text)![0];
+    const names = codeWords(paragraph).filter((word) => /^[a-z0-9-]+$/.test(word));
+    const refusal = (name: string): string | null => {
+      try {
+        parseCallerHeaders({ [name]: "a" }, undefined);
+        return null;
+      } catch (thrown) {
+        return thrown instanceof GatewayError ? thrown.code : String(thrown);
+      }
+    };
+    for (const name of names) expect([name, refusal(name.endsWith("-") ? `${name}other` : name)]).toEqual([name, "header_not_allowed"]);
+    for (const name of ["user-agent", "http-referer", "x-title", "anthropic-beta", "traceparent", "accept"]) expect([name, refusal(name)]).toEqual([name, null]);
+    const source = readTree(projectFolder, ["src/chat/caller-headers.ts"])[0]!.text;
+    const listed = [...found(source, /"([a-z0-9-]+)"(?=[,\s\]])/g), ...found(source, /\^\(([a-z|-]+)\)/g)[0]!.split("|")].filter((word) => word !== "" && word !== "headers");
+    expect(sorted(names)).toEqual(sorted(listed));
+  });
+  test("x-gateway-warnings: every word that the code can say", () => {
+    const words = clientSide.flatMap(({ text }) => found(text, /[wW]arnings(?:: | = )\[[^\]]*"([a-z_]+)"/g));
+    const row = tableBelow(api, "On the answer:").find(([name]) => name === "`x-gateway-warnings`")!;
+    expect(sorted(codeWords(row[2]!))).toEqual(sorted(words));
+  });
+});
+
+/** A record in which nothing is absent. */
+const FULL: Required<CallRecord> = {
+  traceId: "0af7651916cd43dd8448eb211c80319c", startedAtMs: 1_767_225_600_000, clientRequestId: "r", otelTraceId: "o", snapshotVersion: 1, tokenId: "t", tenantId: "default", projectId: "default", userId: "u",
+  modelAsked: "sandbox:echo", route: "direct", provider: "sandbox", model: "echo", stream: true, status: 502, code: "upstream_error", errorDetail: "words", fates: { stop: "native" },
+  messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
+  attempts: [{ provider: "sandbox", model: "echo", status: 500, code: "upstream_error", nativeCode: "server_error", headMs: 1, firstContentMs: 2, totalMs: 3 }],
+  finishReasons: ["stop"], nativeFinishReasons: ["eos"],
+  usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider",
+  warnings: ["stop_truncated"], cancelled: true, metadata: { team: "a" }, firstContentMs: 2, totalMs: 3, ownMs: 1,
+};
+
+/** Names below free-form objects are the caller's. */
+function fieldNames(line: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(line).flatMap(([name, value]) => {
+    if (name === "messages") return [name, ...Object.keys(value as object).map((member) => `messages.${member}`)];
+    if (name === "attempts") return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `attempts[].${member}`)];
+    return [name];
+  });
+}
+
+describe("docs/operations.md", () => {
+  test("log fields: those of a line in which nothing is absent", () => {
+    const line = JSON.parse(callLine(FULL)) as Record<string, unknown>;
+    expect(sorted(wordsIn(tableBelow(operations, "## Logs")))).toEqual(sorted(fieldNames(line)));
+  });
+  test("other lines: each message that the code writes, at its level", () => {
+    const written = readTree(projectFolder, ["src/gateway.ts", "src/observe/*.ts", "src/cli/*.ts"]).flatMap(({ text }) => [...text.matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(([, level, message]) => `${level!} ${message!}`));
+    const told = tableBelow(operations, "### Other lines").map(([message, level]) => `${level!} ${codeWords(message!)[0]!}`);
+    expect(sorted(told)).toEqual(sorted(written));
+  });
+  test("metrics: name, type, labels and help of each", async () => {
+    const metrics = openMetrics();
+    metrics.publish({ ...FULL, status: 200 });
+    const text = await metrics.text();
+    const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, words]) => [name!, words!]));
+    const real = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => {
+      const sample = new RegExp(`^${name!}(?:_sum)?(?:\\{([^}]*)\\})? `, "m").exec(text);
+      const labels = found(sample?.[1] ?? "", /(?:^|,)([a-z_]+)="/g);
+      return [name!, type!, labels.toSorted().join(" "), help.get(name!)!];
+    });
+    expect(real.length).toBeGreaterThan(8);
+    const told = tableBelow(operations, "## Metrics").map(([name, type, labels, meaning]) => [codeWords(name!)[0]!, type!, codeWords(labels!).toSorted().join(" "), meaning!]);
+    expect(told.toSorted()).toEqual(real.toSorted());
+  });
+  test("the command line: every command with its words and options", async () => {
+    const real = await commandsBelow([]);
+    expect(real.length).toBeGreaterThan(8);
+    const told = tableBelow(operations, "## Command line").map(([command, words, options]) => [codeWords(command!)[0]!, words!, codeWords(options!).toSorted().join(" ")]);
+    expect(told.toSorted()).toEqual(real.toSorted());
+  }, 30_000);
+});
+
+/** Commands as `dragoman --help` and the help of each tell them: usage, description, options. */
+async function commandsBelow(parents: readonly string[]): Promise<readonly (readonly string[])[]> {
+  const { stdout } = await runCli([...parents, "--help"]);
+  const names = found(/\nCommands:\n([^]*)/.exec(stdout)?.[1] ?? "", /^ {2}([a-z]+)\b/gm).filter((name) => name !== "help");
+  if (names.length > 0) return (await Promise.all(names.map((name) => commandsBelow([...parents, name])))).flat();
+  const usage = /^Usage: (dragoman .*)$/m.exec(stdout)![1]!.replace(/ \[options\]/, "");
+  const description = /^Usage: .*\n\n([^]*?)\n\nOptions:/m.exec(stdout)![1]!.replaceAll("\n", " ");
+  const options = found(stdout, /^ {2}(--[a-z-]+(?: <[^>]+>)?)/gm);
+  return [[usage, description, options.toSorted().join(" ")]];
+}
+
+describe("docs/sandbox.md", () => {
+  const page = readPage("docs/sandbox.md");
+  test("every model that is listed has a row, and every row is a model", () => {
+    const kinds = (names: readonly string[]): readonly string[] => sorted(names.map((name) => name.replace(/^sandbox:/, "").replace(/-(<\w+>|\d+)$/, "")));
+    expect(kinds(wordsIn(tableBelow(page, "# The sandbox")))).toEqual(kinds(SANDBOX_MODELS.map(({ id }) => id)));
+  });
+});
+
+describe("README.md and CHANGELOG.md", () => {
+  test("speak of the version of the package", () => {
+    expect(readPage("README.md").text).toContain(`Version ${VERSION} is`);
+    expect(readPage("CHANGELOG.md").text).toMatch(new RegExp(`^## ${RegExp.escape(VERSION)}( |$)`, "m"));
+  });
+  test("every provider is in the changelog by its name", () => {
+    const text = readPage("CHANGELOG.md").text;
+    expect([...providers.values()].map(({ label }) => label).filter((label) => !/^(Sandbox|Custom)/.test(label) && !text.includes(label))).toEqual([]);
+  });
+  test("the fields that are not acted on yet are told as missing", () => {
+    const missing = tableBelow(readPage("README.md"), "## What is there").map((row) => row[2]!).join("; ");
+    const words: Readonly<Record<string, string>> = { num_retries: "retries", fallbacks: "fallbacks", context_window_fallback_dict: "fallbacks", model_list: "model_list", input_cost_per_token: "prices", output_cost_per_token: "prices" };
+    const later = Object.entries<Field>(GATEWAY).flatMap(([name, field]) => (field.later === undefined ? [] : [name]));
+    expect(later.toSorted()).toEqual(Object.keys(words).toSorted());
+    for (const name of later) expect(missing).toContain(words[name]!);
+  });
+});
