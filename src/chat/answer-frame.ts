@@ -20,7 +20,9 @@ export function answerFrame(call: Call, fitted: FittedRequest, { provider, targe
 
 /** `target` null: the head goes out before it is known who answers (decisions 7.4). */
 export function answerHeaders(call: Call, fitted: FittedRequest, target: Target | null, contentType: string): Record<string, string> {
-  const headers: Record<string, string> = { ...baseHeaders(call.traceId, call.ownMs()), ...call.cors, "content-type": contentType };
+  const headers = baseHeaders(call.traceId, call.ownMs());
+  headers["content-type"] = contentType;
+  Object.assign(headers, call.cors);
   if (target !== null) {
     headers["x-gateway-model"] = targetName(target);
     headers["x-gateway-attempts"] = String(call.record.attempts.length);

@@ -11,6 +11,8 @@ import type { StreamGrammar } from "./stream-grammar.ts";
 export interface AnswerStream {
   /** The next text for the client, never empty; null once the stream is complete. Throws what the upstream or the decoder throws. */
   next(): Promise<string | null>;
+  /** Lets go of the provider's answer. */
+  cancel(): void;
   readonly grammar: StreamGrammar;
 }
 
@@ -42,6 +44,7 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
 
   return {
     grammar,
+    cancel: () => body.cancel(),
     async next() {
       while (!ended) {
         const bytes = await call.waiting(body.read());

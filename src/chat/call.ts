@@ -25,6 +25,7 @@ export class Call {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #upstreamMs = 0;
+  #waitingSinceMs: number | null = null;
   #entered = false;
   #published = false;
 
@@ -117,18 +118,22 @@ export class Call {
     return this.context.clock.monotonic() - this.#startedMs;
   }
 
-  /** Waits for the provider; what is not waiting is the gateway's own time. */
+  /** Waits for the provider, one wait at a time; what is not waiting is the gateway's own time. */
   async waiting<T>(answer: Promise<T>): Promise<T> {
     const before = this.context.clock.monotonic();
+    this.#waitingSinceMs = before;
     try {
       return await answer;
     } finally {
       this.#upstreamMs += this.context.clock.monotonic() - before;
+      this.#waitingSinceMs = null;
     }
   }
 
+  /** Also right while a wait goes on: the head of a stream may go out during one. */
   ownMs(): number {
-    return Math.max(0, this.elapsedMs() - this.#upstreamMs);
+    const waitingMs = this.#waitingSinceMs === null ? 0 : this.context.clock.monotonic() - this.#waitingSinceMs;
+    return Math.max(0, this.elapsedMs() - this.#upstreamMs - waitingMs);
   }
 
   /** The client left: ends the upstream call at once. */

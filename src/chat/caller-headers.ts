@@ -21,7 +21,7 @@ export function parseCallerHeaders(plain: JsonObject | undefined, extra: JsonObj
 
 /** The headers of the object at `path`, by lower-case name; null is "not set". Throws as above. */
 export function checkedHeaders(path: string, source: JsonObject): Readonly<Record<string, string>> {
-  const headers: Record<string, string> = {};
+  const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(source)) {
     if (value === null || value === undefined) continue;
     const param = `${path}.${name}`;
@@ -30,7 +30,7 @@ export function checkedHeaders(path: string, source: JsonObject): Readonly<Recor
     if (typeof value !== "string") throw new GatewayError("invalid_request", `${param} must be a string; got ${describe(value)}.`, { param });
     if (!VALUE.test(value)) throw new GatewayError("invalid_request", `${param} may hold visible ASCII only, and no line breaks.`, { param });
     if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower)) throw new GatewayError("header_not_allowed", `${param} cannot be set by a caller; a credential goes in api_key.`, { param });
-    headers[lower] = value;
+    headers.set(lower, value);
   }
-  return headers;
+  return Object.fromEntries(headers);
 }

@@ -35,8 +35,8 @@ export async function handleChat(http: Request, context: ChatContext): Promise<R
     const fitted = fitRequest(request, resolved.provider, resolved.target, settingsFor(request.options, principal, call.snapshot), principal);
     call.fitted(fitted);
 
-    const answer = await attempt(fitted.request, resolved, call);
-    return request.params.stream === true ? await replyStream(answer, fitted, resolved, call) : await replyWhole(answer, fitted, resolved, call);
+    const answer = attempt(fitted.request, resolved, call);
+    return request.params.stream === true ? await replyStream(answer, fitted, resolved, call) : await replyWhole(await answer, fitted, resolved, call);
   } catch (thrown) {
     return call.fail(thrown);
   }

@@ -48,6 +48,7 @@ function checkMessage(message: JsonObject, path: string, found: Findings): void 
   checkCalls(message, path, found);
   checkName(message, path, found);
   checkContent(message, path, found);
+  checkReasoning(message, path);
   if (role === "tool") {
     const id = message["tool_call_id"];
     if (id === undefined || id === null || id === "") rule(found, "tool_without_id", `${path}.tool_call_id`, "is needed on a message of role tool: it names the call that the message answers");
@@ -94,6 +95,16 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   if (typeof called["arguments"] !== "string") rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that holds JSON");
   if (typeof call["id"] !== "string") rule(found, "call_without_id", `${path}.id`, "must be a string");
   found.called.add(called["name"]);
+}
+
+/** Reasoning of an earlier answer: what is in its blocks is between the client and the provider that made them. */
+function checkReasoning(message: JsonObject, path: string): void {
+  const details = message["reasoning_details"];
+  if (details === undefined || details === null) return;
+  if (!Array.isArray(details)) throw invalid(`${path}.reasoning_details`, "an array", details);
+  details.forEach((detail: Json, index) => {
+    if (!isObject(detail)) throw invalid(`${path}.reasoning_details[${index}]`, "an object", detail);
+  });
 }
 
 function checkContent(message: JsonObject, path: string, found: Findings): void {

@@ -3,6 +3,7 @@
 import { estimatedUsage } from "../accounting/estimate.ts";
 import type { Usage } from "../core/chat.ts";
 import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts";
+import type { Attempt } from "../core/record.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { createSseParser } from "../wire/sse.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
@@ -18,14 +19,17 @@ const KEEP_ALIVE = ": keep-alive\n\n";
 /** Text without content that is held back for its head at most. */
 const MAX_HELD = 1024 * 1024;
 
-export async function replyStream(open: OpenAnswer, fitted: FittedRequest, resolved: Resolved, call: Call): Promise<Response> {
+/** `answer` may still be on its way: a provider that holds its own head back must not hold back the client's. */
+export async function replyStream(answer: Promise<OpenAnswer>, fitted: FittedRequest, resolved: Resolved, call: Call): Promise<Response> {
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const grammar = new StreamGrammar(answerFrame(call, fitted, resolved), includeUsage);
   const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
-  const isJson = /^application\/json/i.test(open.response.header("content-type") ?? "");
-  const parser = createSseParser({ maxEventBytes: call.snapshot.limits.maxEventBytes });
-  const stream = isJson ? oneChunk(open, resolved, call, grammar, usage) : openAnswerStream(open.response.body, parser, resolved.provider.openStream(open.decode), grammar, call, usage);
-  const session = new StreamSession(stream, open, resolved, call, usage);
+  const openStream = (open: OpenAnswer): AnswerStream => {
+    if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, grammar, usage);
+    const parser = createSseParser({ maxEventBytes: call.snapshot.limits.maxEventBytes });
+    return openAnswerStream(open.response.body, parser, resolved.provider.openStream(open.decode), grammar, call, usage);
+  };
+  const session = new StreamSession(streamOf(answer, openStream, grammar), resolved, call, usage);
   const inTime = await session.holdHead();
   const headers = answerHeaders(call, fitted, inTime ? resolved.target : null, "text/event-stream; charset=utf-8");
   headers["cache-control"] = "no-cache, no-transform";
@@ -33,11 +37,22 @@ export async function replyStream(open: OpenAnswer, fitted: FittedRequest, resol
   return new Response(session.readable(), { headers });
 }
 
+function streamOf(answer: Promise<OpenAnswer>, openStream: (open: OpenAnswer) => AnswerStream, grammar: StreamGrammar): AnswerStream {
+  let stream: AnswerStream | null = null;
+  const first = async (): Promise<string | null> => {
+    stream = openStream(await answer);
+    return stream.next();
+  };
+  // until the answer is open, the call's signal ends it
+  return { grammar, next: () => stream?.next() ?? first(), cancel: () => stream?.cancel() };
+}
+
 /** A server that ignores `stream` and answers with JSON. */
-function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, grammar: AnswerStream["grammar"], usage: () => Usage): AnswerStream {
+function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, grammar: StreamGrammar, usage: () => Usage): AnswerStream {
   let told = false;
   return {
     grammar,
+    cancel: () => open.response.body.cancel(),
     async next() {
       if (told) return null;
       told = true;
@@ -54,7 +69,6 @@ function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, grammar: Ans
 /** The life of one streamed reply: what is held, what waits, how it ends. */
 class StreamSession {
   readonly #stream: AnswerStream;
-  readonly #open: OpenAnswer;
   readonly #resolved: Resolved;
   readonly #call: Call;
   readonly #usage: () => Usage;
@@ -65,10 +79,9 @@ class StreamSession {
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
 
-  constructor(stream: AnswerStream, open: OpenAnswer, resolved: Resolved, call: Call, usage: () => Usage) {
+  constructor(stream: AnswerStream, resolved: Resolved, call: Call, usage: () => Usage) {
     this.#stream = stream;
     this.#usage = usage;
-    this.#open = open;
     this.#resolved = resolved;
     this.#call = call;
   }
@@ -134,8 +147,16 @@ class StreamSession {
     }
   }
 
+  /** Undefined when the request could not even be encoded. */
+  get #attempt(): Attempt | undefined {
+    return this.#call.record.attempts.at(-1);
+  }
+
   #markContent(): void {
-    if (this.#stream.grammar.hasContent) this.#call.record.firstContentMs = this.#open.attempt.firstContentMs = this.#call.elapsedMs();
+    if (!this.#stream.grammar.hasContent) return;
+    const elapsedMs = this.#call.elapsedMs();
+    this.#call.record.firstContentMs = elapsedMs;
+    if (this.#attempt !== undefined) this.#attempt.firstContentMs = elapsedMs;
   }
 
   #complete(): string {
@@ -153,9 +174,9 @@ class StreamSession {
   #cancelled(): void {
     this.#left = true;
     this.#call.cancel();
-    this.#open.response.body.cancel();
+    this.#stream.cancel();
     if (this.#over) return;
-    this.#open.attempt.code = "client_closed";
+    if (this.#attempt !== undefined) this.#attempt.code = "client_closed";
     this.#call.record.status = 499;
     this.#call.record.code = "client_closed";
     this.#settle();
@@ -167,7 +188,7 @@ class StreamSession {
     clearTimeout(this.#keepAlive);
     const { record } = this.#call;
     const { grammar } = this.#stream;
-    this.#open.attempt.totalMs = this.#call.elapsedMs();
+    if (this.#attempt !== undefined) this.#attempt.totalMs = this.#call.elapsedMs();
     record.finishReasons = [...grammar.finishReasons];
     record.nativeFinishReasons = [...grammar.nativeFinishReasons];
     const reported = grammar.reportedUsage;
@@ -178,8 +199,8 @@ class StreamSession {
 
   /** Ends the upstream and gives the error that the call fails with. */
   #close(thrown: unknown): unknown {
-    this.#open.response.body.cancel();
-    return closeAttempt(this.#open.attempt, thrown, this.#resolved, this.#call);
+    this.#stream.cancel();
+    return this.#attempt === undefined ? thrown : closeAttempt(this.#attempt, thrown, this.#resolved, this.#call);
   }
 
   /** One timer that looks how long nothing was sent, not one for each chunk. */

@@ -24,6 +24,8 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): S
   return Bun.serve({
     hostname: host,
     port,
+    // left out, Bun lets a second gateway listen on the same port, and the two would share its connections
+    reusePort: false,
     development: false,
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: MAX_BODY_BYTES,

@@ -94,7 +94,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
 
   test("README.md: `npm start` in a checkout prints a command that works", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-docs-"));
-    const child = Bun.spawn(["npm", "start", "--silent", "--", "--port", "0", "--data", join(folder, "data")], { cwd: projectFolder, env: cleanEnvironment({ DRAGOMAN_LOG_LEVEL: "silent" }), stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+    const child = Bun.spawn(["npm", "start", "--silent", "--", "--port", "0", "--data", join(folder, "data")], { cwd: projectFolder, env: cleanEnvironment({ DRAGOMAN_LOG_LEVEL: "silent" }), stdin: "ignore", stdout: "pipe", stderr: "inherit", detached: true });
     try {
       let printed = "";
       const decoder = new TextDecoder();
@@ -108,7 +108,8 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       const asked = Bun.spawn(["bash", "-c", `${/^curl .*$/m.exec(printed)![0]} --silent`], { env: cleanEnvironment(), stdout: "pipe" });
       expect(((await new Response(asked.stdout).json()) as any).choices[0].message.content).toBe("Hello, Dragoman!");
     } finally {
-      child.kill("SIGTERM");
+      // to the whole group, as Ctrl-C does it: the shell between npm and the gateway hands no signal on
+      process.kill(-child.pid, "SIGTERM");
       await child.exited;
       rmSync(folder, { recursive: true, force: true });
     }

@@ -1,5 +1,7 @@
 // What the code can say, the pages explain, and the other way round: headers, warnings, log fields, metrics, commands, sandbox models.
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { parseCallerHeaders } from "../../src/chat/caller-headers.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type Field, GATEWAY } from "../../src/core/params.ts";
@@ -10,9 +12,10 @@ import { openMetrics } from "../../src/observe/metrics.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { SANDBOX_MODELS } from "../../src/providers/sandbox/provider.ts";
 import { formatRetryAfter } from "../../src/wire/retry-after.ts";
+import { LAYERS } from "../architecture/import-law.ts";
 import { readTree } from "../architecture/source-tree.ts";
 import { runCli } from "../harness/gateway-process.ts";
-import { codeWords, projectFolder, readPage, tableBelow } from "./pages.ts";
+import { codeWords, fencesOf, projectFolder, readPage, tableBelow } from "./pages.ts";
 
 const api = readPage("docs/api.md");
 const operations = readPage("docs/operations.md");
@@ -147,5 +150,23 @@ describe("README.md and CHANGELOG.md", () => {
     const later = Object.entries<Field>(GATEWAY).flatMap(([name, field]) => (field.later === undefined ? [] : [name]));
     expect(later.toSorted()).toEqual(Object.keys(words).toSorted());
     for (const name of later) expect(missing).toContain(words[name]!);
+  });
+});
+
+describe("ARCHITECTURE.md", () => {
+  const page = readPage("ARCHITECTURE.md");
+  const sources = readTree(projectFolder, ["src/**/*.ts"]).map(({ path }) => path);
+  test("tells the import law as the test of the architecture has it", () => {
+    const law = fencesOf(page).find(({ text }) => text.startsWith("core | "))!.text;
+    expect(law.split(" | ")).toEqual([...LAYERS]);
+  });
+  test("has a row for every folder of src/, and no file or folder that is not there", () => {
+    const places = wordsIn(tableBelow(page, "## Layout"));
+    const folders = sorted(sources.map((path) => path.split("/").slice(0, 2).join("/") + (path.split("/").length > 2 ? "/" : "")));
+    expect(places.filter((place) => place.startsWith("src/")).toSorted()).toEqual([...folders]);
+    for (const place of places) expect([place, existsSync(join(projectFolder, place))]).toEqual([place, true]);
+    const named = [...page.text.matchAll(/(?<![\w/.-])((?:[a-z-]+\/)*[a-z-]+\.ts)\b/g)].map(([, path]) => path!);
+    expect(named.length).toBeGreaterThan(30);
+    expect(named.filter((path) => !existsSync(join(projectFolder, path)) && !sources.some((source) => source.endsWith(`/${path}`)))).toEqual([]);
   });
 });

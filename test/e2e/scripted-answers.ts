@@ -51,6 +51,7 @@ const ANSWERS: Readonly<Record<string, ScriptedAnswer>> = {
     usage: { prompt: 20, completion: 12 },
   },
   bare: { choices: [{ text: pieces("Ringing."), calls: [{ id: "call_bell", name: "bell", input: {} }], finish: "tool_calls" }], usage: { prompt: 20, completion: 5 } },
+  forecast: { choices: [{ calls: [{ id: "call_forecast", name: "forecast", input: FORECAST }], finish: "tool_calls" }], usage: { prompt: 30, completion: 9 } },
   json: { choices: [{ text: pieces(JSON.stringify(FORECAST)), finish: "stop" }], usage: { prompt: 30, completion: 9 } },
   two: { choices: [{ text: pieces("Heads it is"), finish: "stop" }, { text: pieces("Tails it is"), finish: "length" }], usage: { prompt: 11, completion: 6 } },
   hang: { choices: [{ text: ["Once"], finish: "stop" }], usage: { prompt: 11, completion: 1 }, afterwards: "silence" },

@@ -107,7 +107,7 @@ describe("a client that does not read", () => {
     await Bun.sleep(1500);
     const [sentLate, rssLate] = [sentBytes, gateway.rssMb()];
     console.log(`8 clients that do not read, an endless stream: RSS ${before.toFixed(0)} MB before, ${rssEarly.toFixed(0)} MB after 1.5 s, ${rssLate.toFixed(0)} MB after 3 s; the provider could send ${(sentEarly / 2 ** 20).toFixed(0)} MB, then ${((sentLate - sentEarly) / 2 ** 20).toFixed(1)} MB`);
-    expect(rssLate).toBeLessThan(before + 60);
+    expect(rssLate).toBeLessThan(before + 100);
     expect(rssLate - rssEarly).toBeLessThan(10);
     expect(sentLate - sentEarly).toBeLessThan(8 * 2 ** 20);
     clients.forEach((client) => client.leave());
@@ -208,14 +208,14 @@ describe("waiting", () => {
   test("[d8.4] a provider that is silent: the head goes first, without the headers that say who answers, and comments follow", async () => {
     const upstream = await startRawUpstream((socket, request) => {
       const rest = piece(CONTENT) + piece(eventStream(openaiChunk({}, "stop")));
-      if (modelOf(request) === "late") setTimeout(() => socket.end(`${STREAM_HEAD}${rest}0\r\n\r\n`), 700);
-      else if (modelOf(request) === "fails-late") setTimeout(() => socket.destroy(), 700);
+      if (modelOf(request) === "late") setTimeout(() => socket.end(`${STREAM_HEAD}${rest}0\r\n\r\n`), 1500);
+      else if (modelOf(request) === "fails-late") setTimeout(() => socket.destroy(), 1500);
       else if (modelOf(request) === "head-first") {
         socket.write(STREAM_HEAD);
-        setTimeout(() => socket.end(`${rest}0\r\n\r\n`), 700);
+        setTimeout(() => socket.end(`${rest}0\r\n\r\n`), 1500);
       } else {
         socket.write(STREAM_HEAD + piece(CONTENT));
-        setTimeout(() => socket.end(`${piece(eventStream(openaiChunk({}, "stop")))}0\r\n\r\n`), 700);
+        setTimeout(() => socket.end(`${piece(eventStream(openaiChunk({}, "stop")))}0\r\n\r\n`), 1500);
       }
     });
     const gateway = await startGateway({ config: config(upstream.url, "{head_hold_s: 0.2, keep_alive_s: 0.1}") });
@@ -225,16 +225,20 @@ describe("waiting", () => {
       const headMs = performance.now() - startedMs;
       return { headMs, headers: response.headers, status: response.status, read: readStream(await response.text()) };
     };
-    const [headFirst, pauses] = await Promise.all([ask("head-first"), ask("pauses")]);
-    expect(headFirst.headMs).toBeGreaterThan(190);
-    expect(headFirst.headMs).toBeLessThan(650);
-    expect([headFirst.headers.get("x-gateway-model"), headFirst.headers.get("x-gateway-attempts")]).toEqual([null, null]);
-    expect(headFirst.headers.get("x-request-id")).toBe(headFirst.read.events[0]?.["x_gateway_trace_id"] as string);
+    const [headFirst, late, failsLate, pauses] = await Promise.all([ask("head-first"), ask("late"), ask("fails-late"), ask("pauses")]);
+    for (const { headMs, headers, read } of [headFirst, late, failsLate]) {
+      expect(headMs).toBeGreaterThan(190);
+      expect(headMs).toBeLessThan(1400);
+      expect([headers.get("x-gateway-model"), headers.get("x-gateway-attempts")]).toEqual([null, null]);
+      expect(headers.get("x-request-id")).toBe(read.events[0]?.["x_gateway_trace_id"] as string);
+      expect(Number(/dur=([\d.]+)/.exec(headers.get("server-timing") ?? "")?.[1])).toBeLessThan(190);
+    }
+    expect([failsLate.status, failsLate.read.error?.["code"], failsLate.read.done]).toEqual([200, "upstream_connection", true]);
     expect([pauses.headers.get("x-gateway-model"), pauses.headers.get("x-gateway-attempts")]).toEqual(["mine:pauses", "1"]);
-    for (const { status, read } of [headFirst, pauses]) {
+    for (const { status, read } of [headFirst, late, pauses]) {
       expect([status, read.done, read.error, read.content]).toEqual([200, true, null, "Hel"]);
       expect(read.comments).toBeGreaterThanOrEqual(2);
-      expect(read.comments).toBeLessThanOrEqual(8);
+      expect(read.comments).toBeLessThanOrEqual(16);
     }
     await gateway.stop();
     await upstream.stop();
@@ -250,7 +254,7 @@ describe("many streams", () => {
     const gate = new Promise<void>((resolve) => (open = resolve));
     const encoder = new TextEncoder();
     const upstream = startUpstream(({ body }) => {
-      const name = String((body["messages"] as { content: string }[])[0]!.content);
+      const name = (body["messages"] as { content: string }[])[0]!.content;
       return new Response(
         new ReadableStream<Uint8Array>({
           async start(controller) {

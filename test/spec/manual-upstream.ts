@@ -11,7 +11,8 @@ export interface ManualUpstream {
   released(): boolean;
 }
 
-export function manualUpstream(headers: Readonly<Record<string, string>> = { "content-type": "text/event-stream" }): ManualUpstream {
+/** `headWaits`: the head comes with the first piece of the body only. */
+export function manualUpstream({ headers = { "content-type": "text/event-stream" }, headWaits = false }: { readonly headers?: Readonly<Record<string, string>>; readonly headWaits?: boolean } = {}): ManualUpstream {
   const pieces: (string | UpstreamFault | null)[] = [];
   let wake = (): void => {};
   let reads = 0;
@@ -24,7 +25,7 @@ export function manualUpstream(headers: Readonly<Record<string, string>> = { "co
       wake();
     },
     client: {
-      send(_request, call) {
+      async send(_request, call) {
         call.signal.addEventListener("abort", () => {
           released = true;
           wake();
@@ -47,7 +48,10 @@ export function manualUpstream(headers: Readonly<Record<string, string>> = { "co
           released = true;
           wake();
         };
-        return Promise.resolve({ status: 200, header: (name) => headers[name] ?? null, body: { read, text, cancel } });
+        while (headWaits && pieces.length === 0 && !released) await new Promise<void>((resolve) => (wake = resolve));
+        call.signal.throwIfAborted();
+        if (headWaits && pieces[0] instanceof UpstreamFault) throw pieces[0];
+        return { status: 200, header: (name) => headers[name] ?? null, body: { read, text, cancel } };
       },
     },
   };

@@ -5,7 +5,7 @@ import type { CommonParameter } from "../../src/core/params.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { TOOL } from "./chat-calls.ts";
 
-export interface Sample {
+interface Sample {
   /** None of them is neutral. The first that a cell's values and range allow is sent, and the first that they do not allow must be refused. */
   readonly values: readonly unknown[];
   /** Documented values that mean "not set" where the parameter is unsupported (decisions 6.3). */
@@ -57,7 +57,7 @@ export const SAMPLES: Readonly<Record<CommonParameter, Sample>> = {
 };
 
 /** Names that only some exception of the provider's table matches. The test that uses them checks that each exception is reached. */
-export const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
+const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["echo"],
   openai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1"],
   anthropic: [

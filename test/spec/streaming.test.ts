@@ -142,10 +142,10 @@ describe("waiting", () => {
     text(): string;
   }
 
-  async function wait(): Promise<Waiting> {
+  async function wait(headWaits = false): Promise<Waiting> {
     jest.useFakeTimers();
     let nowMs = 0;
-    const upstream = manualUpstream();
+    const upstream = manualUpstream({ headWaits });
     const stub = stubGateway({ upstream: upstream.client, clock: { now: () => 1_767_225_600_000 + nowMs, monotonic: () => nowMs } });
     let response: Response | null = null;
     let text = "";
@@ -167,14 +167,16 @@ describe("waiting", () => {
     };
   }
 
-  test("[d8.4] the head is held for 10 s, then goes out with a comment and without the headers that say who answers; a comment follows every 15 s", async () => {
-    const waiting = await wait();
+  const SILENCES = [["that says nothing after its head", false], ["that holds its own head back", true]] as const;
+  test.each(SILENCES)("[d8.4] of a provider %s: the head is held for 10 s, then goes out with a comment and without the headers that say who answers; a comment follows every 15 s", async (_, headWaits) => {
+    const waiting = await wait(headWaits);
     await waiting.pass(9900);
     expect(waiting.response()).toBeNull();
     await waiting.pass(200);
     expect(waiting.response()?.status).toBe(200);
     expect(waiting.response()?.headers.get("x-gateway-model")).toBeNull();
     expect(waiting.response()?.headers.get("x-gateway-attempts")).toBeNull();
+    expect(waiting.response()?.headers.get("server-timing")).toBe("gw;dur=0.000");
     expect(waiting.text()).toBe(": keep-alive\n\n");
     await waiting.pass(14_700);
     expect(waiting.text()).toBe(": keep-alive\n\n");
@@ -209,8 +211,8 @@ describe("waiting", () => {
     expect(readStream(waiting.text()).done).toBe(true);
   });
 
-  test("[d8.3, d8.4] a failure after the head had to go first is an error event", async () => {
-    const waiting = await wait();
+  test.each(SILENCES)("[d8.3, d8.4] of a provider %s: a failure after the head had to go first is an error event", async (_, headWaits) => {
+    const waiting = await wait(headWaits);
     await waiting.pass(10_100);
     waiting.upstream.give(new UpstreamFault("connection", "reset"));
     await waiting.pass(100);

@@ -13,7 +13,8 @@ beforeAll(async () => {
   gateway = await startGateway({ config: `server: {max_body_bytes: ${MAX_BODY_BYTES}, body_timeout_s: ${BODY_TIMEOUT_S}}\n` });
 }, 30_000);
 afterAll(async () => {
-  await gateway.stop();
+  // killed: the runtime's graceful stop may wait for ever for a connection whose body was refused unread
+  await gateway.stop("SIGKILL");
 });
 
 const call = (request: Omit<RawRequest, "token">): Promise<RawAnswer> => rawCall(gateway.url, { token: gateway.firstToken!, ...request });
@@ -46,9 +47,11 @@ describe("size", () => {
   });
 
   test("[d5.6] a Content-Length over the limit is refused before the body comes", async () => {
-    const answer = await call({ headers: { "content-length": "1000000000" } });
-    expect(outcome(answer)).toBe("413 body_too_large");
-    expect(answer.tookMs).toBeLessThan(BODY_TIMEOUT_S * 1000);
+    for (const length of ["4097", "1000000000"]) {
+      const answer = await call({ headers: { "content-length": length } });
+      expect([length, outcome(answer)]).toEqual([length, "413 body_too_large"]);
+      expect(answer.tookMs).toBeLessThan(BODY_TIMEOUT_S * 1000);
+    }
   });
 
   test("[d5.6] megabytes more do not cost the client its answer: the connection is not dropped while it sends", async () => {
@@ -76,7 +79,7 @@ describe("time", () => {
   });
 
   test("[d5.6] a body that drips is not kept alive by its drops", async () => {
-    const drops = [...bodyOf(200)].flatMap((drop) => [{ pauseMs: 60 }, drop]);
+    const drops = Array.from(bodyOf(200)).flatMap((drop) => [{ pauseMs: 60 }, drop]);
     const answer = await call({ pieces: drops });
     expect(outcome(answer)).toBe("408 body_timeout");
     expect(answer.tookMs).toBeLessThan(BODY_TIMEOUT_S * 1000 + 3000);
@@ -85,7 +88,7 @@ describe("time", () => {
   test("[d5.6] a body that comes in pieces within its clock is taken", async () => {
     const body = bodyOf(300);
     expect(outcome(await call({ pieces: [body.slice(0, 100), { pauseMs: 50 }, body.slice(100, 200), { pauseMs: 50 }, body.slice(200)] }))).toBe("200");
-    expect(outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(...body) }))).toBe("200");
+    expect(outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(...body.split("")) }))).toBe("200");
   });
 });
 

@@ -149,6 +149,15 @@ describe("calls and their results", () => {
   });
 });
 
+describe("reasoning of an earlier answer", () => {
+  test("[d5.2] reasoning_details is a list of objects, and what is wrong in it is named by its path", async () => {
+    const block = { type: "reasoning.text", text: "x", signature: null };
+    for (const details of [undefined, null, [], [block]]) for (const model of FAMILIES) expect([model, await second({ role: "assistant", content: "x", reasoning_details: details }, model)]).toEqual([model, "200"]);
+    for (const details of ["x", {}, 5]) for (const model of FAMILIES) expect(await second({ role: "assistant", content: "x", reasoning_details: details }, model)).toBe(refusedAt(".reasoning_details"));
+    for (const detail of [null, "x", 5, []]) for (const model of FAMILIES) expect(await second({ role: "assistant", content: "x", reasoning_details: [block, detail] }, model)).toBe(refusedAt(".reasoning_details[1]"));
+  });
+});
+
 describe("what one vendor alone understands", () => {
   const user = (block: Message): readonly unknown[] => [{ role: "user", content: [block] }];
   const CASES: readonly (readonly [what: string, fields: Message, takenBy: readonly string[], refusedBy: readonly string[], param: string])[] = [

@@ -42,5 +42,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
 
 function withKey(request: UpstreamRequest, credential: Credential | null, auth: { readonly header: string; readonly prefix: string }): UpstreamRequest {
   if (credential === null) return request;
-  return { ...request, headers: { ...request.headers, [auth.header]: auth.prefix + credential.apiKey } };
+  const headers: Record<string, string> = { ...request.headers };
+  headers[auth.header] = auth.prefix + credential.apiKey;
+  return { url: request.url, headers, body: request.body };
 }

@@ -1,0 +1,152 @@
+// The faults of @copilotkit/aimock, at each of the three vendors that it plays, through the running gateway, plain and streamed. What its words mean on
+// the wire: `drop` is a 500, `malformed` a 200 that is no JSON (no event stream either, also for a streamed call), `disconnect` a connection that is
+// destroyed before the head; `truncateAfterChunks` and `disconnectAfterMs` destroy it in the middle of a stream and do nothing to a plain answer.
+// Whether the cut reaches the gateway together with the first content, and so before the head went out, is the network's to decide: then the answer
+// is 502, else the stream ends with the error event. A streamed call of Gemini's is one event with its finish: there is nothing in it to cut.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ReadStream, readStream } from "../harness/sse.ts";
+import { type AimockGateway, PLAYED, startAimockGateway } from "./aimock-gateway.ts";
+
+const LONG = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
+const TRACE_ID = /^[0-9a-f]{32}$/;
+
+let stage: AimockGateway;
+beforeAll(async () => {
+  stage = await startAimockGateway();
+  stage.mock
+    .onMessage("healthy", { content: "All is well." })
+    .onMessage("told to wait", { error: { message: "Slow down.", type: "rate_limit_error" }, status: 429, retryAfter: 7 })
+    .onMessage("rate chaos", { content: LONG }, { chaos: { rateLimitRate: 1 } })
+    .onMessage("error-500", { error: { message: "The engine stopped.", type: "server_error" }, status: 500 })
+    .onMessage("error-503", { error: { message: "Come back later.", type: "overloaded_error" }, status: 503 })
+    .onMessage("error-400", { error: { message: "The sum is odd.", type: "invalid_request_error" }, status: 400 })
+    .onMessage("drop", { content: LONG }, { chaos: { dropRate: 1 } })
+    .onMessage("malformed", { content: LONG }, { chaos: { malformedRate: 1 } })
+    .onMessage("vanish", { content: LONG }, { chaos: { disconnectRate: 1 } })
+    .onMessage("truncated-now", { content: LONG }, { chunkSize: 10, truncateAfterChunks: 4 })
+    .onMessage("truncated-calls", { toolCalls: [{ id: "call_a", name: "weather", arguments: JSON.stringify({ city: LONG }) }] }, { chunkSize: 10, truncateAfterChunks: 5 })
+    .onMessage("truncated-slowly", { content: LONG }, { chunkSize: 10, latency: 40, truncateAfterChunks: 6 })
+    .onMessage("cut-after-ms", { content: LONG }, { chunkSize: 10, latency: 20, disconnectAfterMs: 150 })
+    .onMessage("late", { content: "Late, but whole." }, { chaos: { latencyMs: 250 } })
+    .onMessage("never in time", { content: "Too late." }, { chaos: { latencyMs: 20_000 } })
+    .onMessage("dripping", { content: LONG }, { chunkSize: 10, latency: 60 });
+});
+afterAll(() => stage.stop());
+
+/** An error with its own status, in the one body. */
+async function refusal(response: Response): Promise<{ readonly status: number; readonly code: string; readonly message: string; readonly headers: Headers }> {
+  expect(response.headers.get("content-type")).toBe("application/json");
+  const { error, x_gateway_trace_id: traceId, ...rest } = (await response.json()) as Record<string, any>;
+  expect(rest).toEqual({});
+  expect(traceId).toMatch(TRACE_ID);
+  expect(response.headers.get("x-request-id")).toBe(traceId);
+  expect(error).toEqual({ message: expect.any(String), type: expect.any(String), param: null, code: expect.any(String) });
+  return { status: response.status, code: error.code, message: error.message, headers: response.headers };
+}
+
+/** A stream that failed after its head: what was said is the beginning of the answer, then one error event, then the end; nothing of a finish. */
+function expectBroken(read: ReadStream, code: string): void {
+  expect(read.done).toBe(true);
+  const [last, ...before] = read.events.toReversed();
+  expect(Object.keys(last!)).toEqual(["error", "x_gateway_trace_id"]);
+  expect(read.error).toEqual({ message: expect.any(String), type: "server_error", param: null, code });
+  expect(before.length).toBeGreaterThan(0);
+  for (const event of before) {
+    expect(event["error"]).toBeUndefined();
+    expect(event["choices"].map((choice: any) => choice.finish_reason)).toEqual([null]);
+  }
+  expect(LONG).toStartWith(read.content);
+}
+
+describe.each([...PLAYED])("$played", ({ model, played }) => {
+  const plainAndStreamed = [["plain", {}], ["streamed", { stream: true }]] as const;
+
+  test.each(plainAndStreamed)("[s:errors.5xx, d9.7] %s: each refusal keeps its class and words, and the wait is passed on", async (_, how) => {
+    const waiting = await refusal(await stage.ask(model, "told to wait", how));
+    expect(waiting).toMatchObject({ status: 429, code: "rate_limit_exceeded", message: "Slow down. Please try again in 7 s." });
+    expect([waiting.headers.get("retry-after"), waiting.headers.get("retry-after-ms"), waiting.headers.get("x-should-retry")]).toEqual(["7", "7000", null]);
+    const chaos = await refusal(await stage.ask(model, "rate chaos", how));
+    expect([chaos.status, chaos.code, chaos.headers.get("retry-after")]).toEqual([429, "rate_limit_exceeded", "1"]);
+    expect(await refusal(await stage.ask(model, "error-500", how))).toMatchObject({ status: 502, code: "upstream_error", message: "The engine stopped." });
+    const overloaded = await refusal(await stage.ask(model, "error-503", how));
+    expect(overloaded).toMatchObject({ status: 503, code: "upstream_overloaded", message: "Come back later." });
+    expect(overloaded.headers.get("retry-after")).toBe("1");
+    const invalid = await refusal(await stage.ask(model, "error-400", how));
+    expect(invalid).toMatchObject({ status: 400, code: "upstream_invalid_request", message: "The sum is odd." });
+    expect(invalid.headers.get("x-should-retry")).toBe("false");
+  });
+
+  test.each(plainAndStreamed)("[s:errors.5xx, d8.3] %s: what fails before any content is a 502 of its own, never an empty answer", async (_, how) => {
+    for (const [fault, code] of [["drop", "upstream_error"], ["malformed", "upstream_invalid_response"], ["vanish", "upstream_connection"]] as const)
+      expect(await refusal(await stage.ask(model, fault, how))).toMatchObject({ status: 502, code });
+  });
+
+  test.each(["truncated-now", "truncated-slowly", "cut-after-ms", ...(played === "Gemini" ? [] : ["truncated-calls"])])("[d8.3] a stream that is cut (%s) never looks complete", async (fault) => {
+    const response = await stage.ask(model, fault, { stream: true, stream_options: { include_usage: true } });
+    if (response.status === 200) {
+      const read = readStream(await response.text());
+      expectBroken(read, "upstream_incomplete");
+      expect(read.events.some((event) => event["usage"])).toBe(false);
+    } else expect(await refusal(response)).toMatchObject({ status: 502, code: "upstream_incomplete" });
+  });
+
+  test("the faults of streams leave a plain answer whole", async () => {
+    const body = (await (await stage.ask(model, "cut-after-ms")).json()) as Record<string, any>;
+    expect([body["choices"][0].message.content, body["choices"][0].finish_reason]).toEqual([LONG, "stop"]);
+  });
+
+  test.each(plainAndStreamed)("%s: a slow provider is waited for", async (_, how) => {
+    const started = performance.now();
+    const response = await stage.ask(model, "late", how);
+    const text = await response.text();
+    const tookMs = performance.now() - started;
+    expect(tookMs).toBeGreaterThanOrEqual(250);
+    expect(response.status).toBe(200);
+    expect("stream" in how ? readStream(text).content : JSON.parse(text).choices[0].message.content).toBe("Late, but whole.");
+    // what the provider took is not the gateway's own time
+    expect(Number(/gw;dur=([\d.]+)/.exec(response.headers.get("server-timing")!)![1])).toBeLessThan(tookMs - 200);
+  });
+
+  test.each(plainAndStreamed)("[s:errors.5xx] %s: a provider that is too slow for the timeout of the call is a 504", async (_, how) => {
+    expect(await refusal(await stage.ask(model, "never in time", { ...how, timeout: 0.3 }))).toMatchObject({ status: 504, code: "upstream_timeout" });
+  });
+
+  test("[d8.3] a stream that is too slow for the timeout of the call ends with an error, after what was said", async () => {
+    const response = await stage.ask(model, "dripping", { stream: true, timeout: 1 });
+    expect(response.status).toBe(200);
+    const read = readStream(await response.text());
+    expectBroken(read, "upstream_timeout");
+    expect(read.content).toStartWith("word0");
+  });
+
+  test("after all that the provider is used as before: no connection that broke", async () => {
+    for (let call = 0; call < 5; call++) {
+      const body = (await (await stage.ask(model, "healthy")).json()) as Record<string, any>;
+      expect(body["choices"][0].message.content).toBe("All is well.");
+    }
+  });
+});
+
+describe("one fault among healthy calls", () => {
+  test("an error of one moment concerns one call", async () => {
+    for (const { model } of PLAYED) {
+      stage.mock.nextRequestError(500, { message: "Just once.", type: "server_error" });
+      expect((await refusal(await stage.ask(model, "healthy"))).code).toBe("upstream_error");
+      expect((await stage.ask(model, "healthy")).status).toBe(200);
+    }
+  });
+
+  test("[d8.3] cut streams and whole ones side by side do not mix", async () => {
+    const asked = Array.from({ length: 60 }, (_, index) => ({ model: PLAYED[index % 3]!.model, fault: (["healthy", "truncated-slowly", "vanish"] as const)[Math.floor(index / 3) % 3]! }));
+    const outcomes = await Promise.all(
+      asked.map(async ({ model, fault }) => {
+        const response = await stage.ask(model, fault, { stream: true });
+        if (response.status !== 200) return [fault, (await refusal(response)).code];
+        const { error, content } = readStream(await response.text());
+        return [fault, error === null ? content : error["code"]];
+      }),
+    );
+    const expected = { healthy: "All is well.", "truncated-slowly": "upstream_incomplete", vanish: "upstream_connection" };
+    expect(outcomes).toEqual(asked.map(({ fault }) => [fault, expected[fault]]));
+  });
+});

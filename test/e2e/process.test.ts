@@ -1,0 +1,264 @@
+// The life of the real process: its first words, a port in use, tokens and configuration that change while it serves, and its end.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { readStream } from "../harness/sse.ts";
+import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
+import { rawCall } from "./raw-client.ts";
+
+const ECHO = { model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] } as const;
+/** A test's clock may run this many times slower than the promise. */
+const SLACK = 10;
+const TOKEN = /dgm_pt_\w+/g;
+
+async function until<T>(look: () => T | Promise<T>, holds: (value: T) => boolean, withinMs: number): Promise<number> {
+  const startedMs = performance.now();
+  for (;;) {
+    if (holds(await look())) return performance.now() - startedMs;
+    if (performance.now() - startedMs > withinMs) throw new Error(`it did not happen within ${withinMs} ms`);
+    await Bun.sleep(5);
+  }
+}
+const statusOf = async (answer: Promise<Response>): Promise<number> => {
+  const response = await answer;
+  await response.body?.cancel();
+  return response.status;
+};
+const codeOf = async (answer: Promise<Response>): Promise<string> => ((await (await answer).json()) as { error: { code: string } }).error.code;
+
+async function bash(command: string): Promise<{ readonly code: number; readonly stdout: string }> {
+  const child = Bun.spawn(["bash", "-c", command], { stdout: "pipe", stderr: "pipe" });
+  const [stdout, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
+  return { code, stdout };
+}
+
+describe("the first words", () => {
+  test("[d2.8] of the first start hold a token, once, and a curl that works as it is pasted, plain and streamed; a second start has neither and says how to make another", async () => {
+    const dataFolder = join(mkdtempSync(join(tmpdir(), "dragoman-process-")), "data");
+    const first = await startGateway({ dataFolder });
+    const words = first.output();
+    expect(new Set(words.match(TOKEN))).toEqual(new Set([first.firstToken!]));
+    expect(words.match(/shown this once/g)).toHaveLength(1);
+    const curl = /^curl .*$/m.exec(words)![0];
+
+    const plain = await bash(`${curl} -sS`);
+    expect(plain.code).toBe(0);
+    expect(JSON.parse(plain.stdout)).toMatchObject({ model: "sandbox:echo", choices: [{ message: { content: "Hello, Dragoman!" }, finish_reason: "stop" }] });
+    const streamed = await bash(`${curl.replace("-d '{", `-d '{"stream": true, `)} -sS -N`);
+    const read = readStream(streamed.stdout);
+    expect([streamed.code, read.content, read.done, read.error]).toEqual([0, "Hello, Dragoman!", true, null]);
+
+    expect(await first.stop()).toBe(0);
+    const { firstToken } = first;
+    const second = await startGateway({ dataFolder });
+    expect(second.firstToken).toBeNull();
+    expect(second.output()).not.toMatch(TOKEN);
+    const cure = /dragoman (token create .*) --name <name>/.exec(second.output())![1]!;
+    const made = await runCli([...cure.split(" "), "--name", "another", "--json"]);
+    expect(made.code).toBe(0);
+    const { token } = JSON.parse(made.stdout) as { token: string };
+    await until(() => statusOf(second.chat(ECHO, { token })), (status) => status === 200, 1000 * SLACK);
+    expect(await statusOf(second.chat(ECHO, { token: firstToken! }))).toBe(200);
+    expect(await second.stop()).toBe(0);
+    rmSync(dirname(dataFolder), { recursive: true, force: true });
+  });
+
+  test("about a port in use are one line that names the cure, with exit code 1, and the token that is shown once is not used up", async () => {
+    const running = await startGateway();
+    const { port } = new URL(running.url);
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
+    const refused = await runCli(["serve", "--port", port, "--data", folder], undefined, folder);
+    expect([refused.code, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr.trim().split("\n")).toHaveLength(1);
+    expect(refused.stderr).toContain(`port ${port} on 127.0.0.1 is in use`);
+    expect(refused.stderr).toContain("--port");
+    const later = await startGateway({ dataFolder: folder });
+    expect(later.firstToken).toMatch(/^dgm_pt_/);
+    expect(await statusOf(later.chat(ECHO))).toBe(200);
+    expect(await Promise.all([running.stop(), later.stop()])).toEqual([0, 0]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
+
+describe("the end", () => {
+  /** A provider that says a word every 20 ms, and answers plain calls after 600 ms. */
+  const slowProvider = () =>
+    startUpstream(async ({ body }) => {
+      if (body["stream"] !== true) {
+        await Bun.sleep(600);
+        return Response.json(openaiAnswer("whole"));
+      }
+      const encoder = new TextEncoder();
+      let words = 0;
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          async pull(controller) {
+            await Bun.sleep(20);
+            if (words++ < 40) return controller.enqueue(encoder.encode(`data: ${JSON.stringify(openaiChunk({ content: `w${words} ` }))}\n\n`));
+            controller.enqueue(encoder.encode(eventStream(openaiChunk({}, "stop"))));
+            controller.close();
+          },
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      );
+    });
+  const config = (url: string): string => `providers:\n  mine: {type: custom, base_url: "${url}/v1"}\n`;
+
+  test("by SIGTERM in the middle of 50 streams and 10 plain calls loses none of them, refuses new calls and has exit code 0", async () => {
+    const upstream = slowProvider();
+    const gateway = await startGateway({ config: config(upstream.url) });
+    const token = gateway.firstToken!;
+    const ask = { model: "mine:m", messages: ECHO.messages };
+    const streams = Array.from({ length: 50 }, () => rawCall({ url: gateway.url, token, body: { ...ask, stream: true } }));
+    await Promise.all(streams.map((stream) => stream.saw('"w1 "')));
+    const plain = Array.from({ length: 10 }, async () => {
+      const response = await gateway.chat(ask);
+      return [response.status, ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message.content];
+    });
+    await until(() => upstream.seen.length, (seen) => seen === 60, 2000);
+    const code = gateway.stop();
+    await until(() => statusOf(fetch(`${gateway.url}/readyz`)), (status) => status === 503, 1000);
+
+    const refused = await gateway.chat(ECHO);
+    expect([refused.status, refused.headers.get("retry-after"), refused.headers.get("connection")?.toLowerCase()]).toEqual([503, "1", "close"]);
+    expect(((await refused.json()) as { error: { code: string } }).error.code).toBe("shutting_down");
+    expect(await statusOf(fetch(`${gateway.url}/healthz`))).toBe(200);
+
+    await Promise.all(streams.map((stream) => stream.saw("data: [DONE]\n\n")));
+    for (const stream of streams) for (let word = 1; word <= 40; word++) expect(stream.text()).toContain(`"w${word} "`);
+    expect(streams.filter((stream) => stream.text().includes('"error"'))).toHaveLength(0);
+    expect(await Promise.all(plain)).toEqual(Array.from({ length: 10 }, () => [200, "whole"]));
+    await Promise.all(streams.map((stream) => stream.ended()));
+    expect(await code).toBe(0);
+    expect(upstream.seen).toHaveLength(60);
+    await upstream.stop();
+    const calls = gateway.lines().filter((line) => line["msg"] === "call");
+    expect(calls.filter((line) => line["status"] === 200)).toHaveLength(60);
+    expect(calls.filter((line) => line["code"] === "shutting_down")).toHaveLength(1);
+  });
+
+  test("by SIGINT without calls is at once, with exit code 0", async () => {
+    const gateway = await startGateway();
+    const startedMs = performance.now();
+    expect(await gateway.stop("SIGINT")).toBe(0);
+    expect(performance.now() - startedMs).toBeLessThan(300 * SLACK);
+  });
+
+  test("by a second signal some time after the first waits for nothing, and one right after the first is the same one", async () => {
+    const gateway = await startGateway();
+    const stalled = rawCall({ url: gateway.url, token: gateway.firstToken!, body: { ...ECHO, model: "sandbox:stall", stream: true } });
+    await stalled.saw('"hello"');
+    const code = gateway.stop("SIGTERM");
+    await Bun.sleep(100);
+    process.kill(gateway.pid, "SIGTERM");
+    await Bun.sleep(1600);
+    expect(await statusOf(fetch(`${gateway.url}/healthz`))).toBe(200);
+    process.kill(gateway.pid, "SIGTERM");
+    expect(await code).toBe(1);
+  });
+});
+
+describe("tokens", () => {
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    gateway = await startGateway();
+  });
+  afterAll(() => gateway.stop());
+  const token = async (...args: readonly string[]): Promise<any> => {
+    const done = await runCli(["token", ...args, "--data", gateway.dataFolder, "--json"]);
+    if (done.code !== 0) throw new Error(done.stderr);
+    return JSON.parse(done.stdout);
+  };
+  const knownAs = (text: string): Promise<number> => statusOf(fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${text}` } }));
+  const PROMISED_MS = 1000;
+
+  test("[d2.6] that are made, rotated and revoked while it runs are known and refused within a second; the list never has their text", async () => {
+    const { id, token: text } = await token("create", "--name", "deploy");
+    const known = await until(() => knownAs(text), (status) => status === 200, PROMISED_MS * SLACK);
+
+    const rotated = await token("rotate", id, "--overlap-minutes", "30");
+    expect(rotated).toMatchObject({ id });
+    expect(rotated.token).not.toBe(text);
+    const renewed = await until(() => knownAs(rotated.token), (status) => status === 200, PROMISED_MS * SLACK);
+    expect(await knownAs(text)).toBe(200);
+
+    const listed = await runCli(["token", "list", "--data", gateway.dataFolder]);
+    expect(listed.stdout).toMatch(new RegExp(`${id} +deploy`));
+    expect(listed.stdout).not.toMatch(TOKEN);
+    expect(((await token("list")) as { id: string; state: string }[]).find((one) => one.id === id)?.state).toBe("live");
+
+    await token("revoke", id);
+    const refused = await until(() => knownAs(rotated.token), (status) => status === 401, PROMISED_MS * SLACK);
+    expect(await codeOf(gateway.chat(ECHO, { token: text }))).toBe("revoked_token");
+    console.log(`tokens: known after ${known.toFixed(0)} ms, rotated after ${renewed.toFixed(0)} ms, revoked after ${refused.toFixed(0)} ms; promised within ${PROMISED_MS} ms each`);
+    expect(await knownAs(gateway.firstToken!)).toBe(200);
+  });
+
+  test("that are revoked in the middle of a stream let it end", async () => {
+    const { id, token: text } = await token("create", "--name", "short");
+    await until(() => knownAs(text), (status) => status === 200, PROMISED_MS * SLACK);
+    const slow = gateway.chat({ ...ECHO, model: "sandbox:slow-1500", stream: true }, { token: text });
+    await token("revoke", id);
+    await until(() => knownAs(text), (status) => status === 401, PROMISED_MS * SLACK);
+    const read = readStream(await (await slow).text());
+    expect([read.content, read.done, read.error]).toEqual(["hello", true, null]);
+  });
+
+  test("the command line says in one line what is wrong, and with exit codes", async () => {
+    for (const [args, words] of [[["token", "revoke", "nobody"], "nobody"], [["token", "create", "--name", "x", "--role", "king"], "king"], [["token", "create", "--name", "x", "--project", "none"], "none"]] as const) {
+      const done = await runCli([...args, "--data", gateway.dataFolder]);
+      expect(done.code).toBeGreaterThan(0);
+      expect(done.stderr.trim().split("\n")).toHaveLength(1);
+      expect(done.stderr).toContain(words);
+      expect(done.stderr).not.toMatch(/\bat .*:\d+/);
+    }
+  });
+});
+
+describe("configuration", () => {
+  const LISTED = 'providers:\n  mine: {type: custom, base_url: "http://127.0.0.1:9/v1", models: [MODEL]}\n';
+
+  test("that changes takes effect by itself and by SIGHUP; a bad file changes nothing and says why, with its place", async () => {
+    const gateway = await startGateway({ config: LISTED.replace("MODEL", "first") });
+    const file = join(dirname(gateway.dataFolder), "dragoman.yaml");
+    const models = async (): Promise<readonly string[]> => {
+      const response = await fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${gateway.firstToken}` } });
+      return ((await response.json()) as { data: { id: string }[] }).data.map(({ id }) => id).filter((id) => id.startsWith("mine:"));
+    };
+    const complaints = (): readonly string[] => gateway.lines().flatMap((line) => (line["level"] === "warn" && line["source"] === "file" ? [String(line["msg"])] : []));
+    expect(await models()).toEqual(["mine:first"]);
+
+    writeFileSync(file, LISTED.replace("MODEL", "second"));
+    await until(models, ([id]) => id === "mine:second", 1000 * SLACK);
+
+    writeFileSync(file, "server:\n  max_body_bites: 5\n");
+    await until(complaints, (said) => said.length > 0, 1000 * SLACK);
+    expect(complaints()[0]).toMatch(/dragoman\.yaml:2:\d+.*max_body_bites.*max_body_bytes/s);
+    expect(complaints()[0]).toContain("what was in use before stays in use");
+    expect(await models()).toEqual(["mine:second"]);
+    expect(await statusOf(gateway.chat(ECHO))).toBe(200);
+
+    process.kill(gateway.pid, "SIGHUP");
+    await until(complaints, (said) => said.length > 1, 1000 * SLACK);
+    expect(await models()).toEqual(["mine:second"]);
+
+    writeFileSync(file, LISTED.replace("MODEL", "third"));
+    process.kill(gateway.pid, "SIGHUP");
+    await until(models, ([id]) => id === "mine:third", 1000 * SLACK);
+    expect(await gateway.stop()).toBe(0);
+  });
+
+  test("that changes in the middle of a stream leaves the stream what it began with", async () => {
+    const gateway = await startGateway({ config: "server: {default_timeout_s: 60}\n" });
+    const file = join(dirname(gateway.dataFolder), "dragoman.yaml");
+    const slow = gateway.chat({ ...ECHO, model: "sandbox:slow-1500", stream: true });
+    await Bun.sleep(100);
+    writeFileSync(file, "server: {default_timeout_s: 0.2, first_byte_timeout_s: 0.1}\n");
+    const stalled = (): Promise<number> => statusOf(gateway.chat({ ...ECHO, model: "sandbox:stall" }, { signal: AbortSignal.timeout(500) })).catch(() => 0);
+    await until(stalled, (status) => status === 504, 1000 * SLACK);
+    expect(readStream(await (await slow).text()).content).toBe("hello");
+    expect(await gateway.stop()).toBe(0);
+  });
+});

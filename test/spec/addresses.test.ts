@@ -1,0 +1,233 @@
+// Decisions 2.9, 2.10 and 2.12 through the whole gateway: where a stored credential goes, what a caller's headers may say, and which addresses of a
+// request are called, once in this process to see the call itself and once over the real one.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { providers } from "../../src/providers/registry.ts";
+import type { UpstreamCall, UpstreamClient } from "../../src/wire/upstream.ts";
+import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { cannedUpstream } from "../harness/in-process.ts";
+import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { answeringGateway, ask, FAMILIES, HELLO, MODELS } from "./chat-calls.ts";
+
+const gateway = answeringGateway();
+const REMOTE = [...providers.values()].filter(({ baseUrl }) => baseUrl === null || /^https?:/.test(baseUrl));
+const WITH_KEY = REMOTE.filter(({ keyVariables }) => keyVariables.length > 0);
+const OWN = "http://127.0.0.1:9/own/v1";
+
+describe("a stored credential", () => {
+  test("[d2.9] goes to the address that was configured with it", async () => {
+    for (const { id } of WITH_KEY) {
+      const { request } = await ask(gateway, { model: `${id}:m` });
+      expect([id, JSON.stringify(request!.headers).includes("stored-key")]).toEqual([id, true]);
+      expect(request!.url.startsWith(gateway.context.snapshot().providers.get(id)!.baseUrl!)).toBe(true);
+    }
+  });
+
+  test("[d2.9] never goes to an address of the request: that one gets the api_key beside it, or none", async () => {
+    for (const { id } of REMOTE) {
+      for (const name of ["base_url", "api_base"]) {
+        const bare = await ask(gateway, { model: `${id}:m`, [name]: OWN });
+        expect([id, bare.outcome, bare.request!.url.startsWith("http://127.0.0.1:9/own/v1")]).toEqual([id, "200", true]);
+        expect(JSON.stringify(bare.request)).not.toContain("stored-key");
+        expect(Object.keys(bare.request!.headers).filter((header) => /auth|key|token|cookie/.test(header))).toEqual([]);
+        const keyed = await ask(gateway, { model: `${id}:m`, [name]: OWN, api_key: "sk-of-the-caller" });
+        expect(JSON.stringify(keyed.request!.headers)).toContain("sk-of-the-caller");
+        expect(JSON.stringify(keyed.request)).not.toContain("stored-key");
+        expect(keyed.request!.body).not.toContain("sk-of-the-caller");
+      }
+    }
+  });
+
+  test("[d2.9] not even to the very address that is configured, when the request says it itself", async () => {
+    const stub = answeringGateway({ providers: WITH_KEY.map(({ id }) => ({ id, family: id, baseUrl: OWN, apiKey: "stored-key", enabled: true, models: [] })) });
+    for (const { id } of WITH_KEY) {
+      const stored = await ask(stub, { model: `${id}:m` });
+      const said = await ask(stub, { model: `${id}:m`, base_url: OWN });
+      expect([id, said.request!.url]).toEqual([id, stored.request!.url]);
+      expect([JSON.stringify(stored.request).includes("stored-key"), JSON.stringify(said.request).includes("stored-key")]).toEqual([true, false]);
+    }
+  });
+
+  test("[d2.9] gives way to the api_key of the request at the configured address", async () => {
+    for (const { id } of WITH_KEY) {
+      const { request } = await ask(gateway, { model: `${id}:m`, api_key: "sk-of-the-caller" });
+      expect([id, JSON.stringify(request!.headers).includes("sk-of-the-caller"), JSON.stringify(request).includes("stored-key")]).toEqual([id, true, false]);
+    }
+  });
+
+  test("[d2.9] is in no answer and no error, also when the provider repeats it", async () => {
+    for (const status of [400, 401, 403, 429, 500]) {
+      const echo = cannedUpstream(({ headers }) => ({ status, body: JSON.stringify({ error: { message: `you sent ${JSON.stringify(headers)}`, type: "x", code: null } }) }));
+      const stub = answeringGateway({ upstream: echo });
+      for (const model of FAMILIES) {
+        const { text, headers } = await ask(stub, { model });
+        expect([model, status, (text + JSON.stringify([...headers])).includes("stored-key")]).toEqual([model, status, false]);
+      }
+    }
+  });
+});
+
+describe("headers of the request", () => {
+  test("[d2.10] headers and extra_headers go to the provider, and extra_headers wins whatever the case", async () => {
+    for (const { id } of REMOTE) {
+      const { request } = await ask(gateway, { model: `${id}:m`, headers: { "X-One": "1", "X-Two": "2" }, extra_headers: { "x-two": "two", "x-three": "3" } });
+      expect([id, request!.headers]).toMatchObject([id, { "x-one": "1", "x-two": "two", "x-three": "3" }]);
+    }
+  });
+
+  const FORBIDDEN = [
+    "Authorization", "authorization", "AUTHORIZATION", "api-key", "x-api-key", "X-Api-Key", "x-goog-api-key", "X-Goog-User-Project", "x-amz-date", "X-Amz-Security-Token", "OpenAI-Organization", "openai-project", "Host", "Cookie",
+    "Content-Length", "Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Authenticate", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+  ];
+  for (const field of ["headers", "extra_headers"]) {
+    test(`[d2.10] ${field} cannot set credentials, cloud signatures, framing or hop-by-hop names`, async () => {
+      for (const name of FORBIDDEN) for (const model of FAMILIES) expect([name, (await ask(gateway, { model, [field]: { "x-a": "1", [name]: "x" } })).outcome]).toEqual([name, `400 header_not_allowed ${field}.${name}`]);
+    });
+
+    test(`[d2.10] in ${field} no name is lost, also not one that every JavaScript object has`, async () => {
+      for (const name of ["__proto__", "constructor"]) {
+        const { request } = await ask(gateway, `{"model":"openai:gpt-4o","messages":[{"role":"user","content":"x"}],"${field}":{"${name}":"x"}}`);
+        expect(Object.entries(request!.headers)).toContainEqual([name, "x"]);
+      }
+    });
+
+    test(`[d2.10] in ${field} a line break, or what is no header name, is 400`, async () => {
+      for (const value of ["a\r\nauthorization: x", "a\nb", "a\rb", "a\0b", "ü", "\u{1F600}", 5, true, ["x"], {}]) expect([value, (await ask(gateway, { [field]: { "x-a": value } })).outcome]).toEqual([value, `400 invalid_request ${field}.x-a`]);
+      for (const name of ["", "a b", "a\r\nb", "a:b", "größe", "x".repeat(257), "(a)"]) expect([name, (await ask(gateway, { [field]: { [name]: "x" } })).outcome]).toEqual([name, `400 invalid_request ${field}.${name}`]);
+      for (const value of ["x", 5, [], true]) expect((await ask(gateway, { [field]: value })).outcome).toBe(`400 invalid_request ${field}`);
+    });
+  }
+
+  test("[d2.10] the headers of a tool are checked as those of the call", async () => {
+    for (const type of ["mcp", "function"]) {
+      const outcomeWith = async (headers: unknown): Promise<string> => (await ask(gateway, { tools: [{ type, function: { name: "f" }, headers }] })).outcome;
+      for (const name of FORBIDDEN) expect([name, await outcomeWith({ [name]: "x" })]).toEqual([name, `400 header_not_allowed tools[0].headers.${name}`]);
+      expect(await outcomeWith({ "x-a": "a\r\nb" })).toBe("400 invalid_request tools[0].headers.x-a");
+    }
+  });
+
+  test("[d2.10] the client's own HTTP headers are never forwarded", async () => {
+    const own = {
+      cookie: "session=canary", "x-custom": "canary", "openai-organization": "canary", "x-api-key": "canary", "user-agent": "canary", "x-forwarded-for": "canary", "anthropic-beta": "canary", "x-stainless-lang": "canary", "x-request-id": "canary",
+      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "x-gateway-project-id": "default", referer: "canary", origin: "https://canary.example", accept: "canary", "accept-language": "canary",
+    };
+    for (const { id } of REMOTE) {
+      const without = await ask(gateway, { model: `${id}:m` });
+      const { request } = await ask(gateway, { model: `${id}:m` }, own);
+      expect([id, request]).toEqual([id, without.request!]);
+    }
+  });
+});
+
+/** What the call is told beside the request, above all the address to connect to. */
+function watchedUpstream(): { readonly client: UpstreamClient; readonly calls: UpstreamCall[] } {
+  const calls: UpstreamCall[] = [];
+  const inner = cannedUpstream({ body: JSON.stringify(openaiAnswer()) });
+  return {
+    calls,
+    client: {
+      send(request, call) {
+        calls.push(call);
+        return inner.send(request, call);
+      },
+    },
+  };
+}
+
+describe("addresses of the request", () => {
+  const publicOnly = answeringGateway({ snapshot: { allowPrivateAddresses: false } });
+  const outcomeAt = async (stub: typeof gateway, base_url: string): Promise<string> => (await ask(stub, { model: "custom:m", api_key: "k", base_url })).outcome;
+
+  test("[d2.12] a private address is refused in every spelling unless the operator allows it, and nothing is sent", async () => {
+    for (const host of ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "0.0.0.0", "[::1]", "[fd00::1]", "[fe80::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "localhost"]) {
+      const before = publicOnly.sent.length;
+      expect([host, await outcomeAt(publicOnly, `http://${host}:8080/v1`), publicOnly.sent.length]).toEqual([host, "400 address_not_allowed base_url", before]);
+    }
+    for (const host of ["127.0.0.1", "10.0.0.1", "[::1]", "localhost"]) expect([host, await outcomeAt(gateway, `http://${host}:8080/v1`)]).toEqual([host, "200"]);
+  });
+
+  test("[d2.12] a metadata address is refused also where private ones are allowed", async () => {
+    for (const host of ["169.254.169.254", "2852039166", "[::ffff:169.254.169.254]", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16", "metadata.google.internal", "METADATA.google.internal."])
+      expect([host, await outcomeAt(gateway, `http://${host}/v1`)]).toEqual([host, "400 address_not_allowed base_url"]);
+  });
+
+  test("[d2.12] http and https only, absolute, without user, query and fragment", async () => {
+    for (const address of ["ftp://models.example/v1", "file:///etc/passwd", "ws://models.example", "javascript:alert(1)", "data:,x", "sandbox://here", "models.example/v1", "/v1", "", "http://", "https://user:secret@models.example/v1", "https://models.example/v1?x=1", "https://models.example/v1#x"])
+      expect([address, await outcomeAt(gateway, address)]).toEqual([address, "400 invalid_request base_url"]);
+  });
+
+  test("[d2.12] the address is looked up once and the call goes to the very address that was checked; one of the file is called as it is", async () => {
+    const { client, calls } = watchedUpstream();
+    const stub = answeringGateway({ upstream: client });
+    const { request } = await ask(stub, { model: "custom:m", base_url: "http://LOCALHOST:8080/v1/" });
+    expect([request!.url, calls.at(-1)!.pinnedAddress]).toEqual(["http://localhost:8080/v1/chat/completions", "127.0.0.1"]);
+    await ask(stub, { model: MODELS.openai });
+    expect(calls.at(-1)!.pinnedAddress).toBeUndefined();
+  });
+
+  test("[d2.12] a redirect is an error and is not followed", async () => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      const stub = answeringGateway({ upstream: cannedUpstream({ status, headers: { location: "http://169.254.169.254/" }, body: "" }) });
+      expect((await ask(stub, { model: "custom:m", base_url: OWN })).outcome).toBe("502 upstream_invalid_response null");
+      expect(stub.sent.length).toBe(1);
+    }
+  });
+
+  test("[d1.8] api_version and model cannot bend the address", async () => {
+    for (const api_version of ["../../x", "v1/evil", "v1?x", "v1#", "", "a b", "x".repeat(129), "ü"]) expect([api_version, (await ask(gateway, { model: MODELS.gemini, api_version })).outcome]).toEqual([api_version, "400 invalid_request api_version"]);
+    for (const model of ["gemini:../../x", "gemini:a..b", "gemini:a?b", "gemini:a#b", "gemini:a b", "gemini:ü", `gemini:${"x".repeat(257)}`, "gemini:a\r\nb"]) expect([model, (await ask(gateway, { model })).outcome]).toEqual([model, "400 invalid_request model"]);
+    for (const model of ["gemini:a/b:c", "gemini:a%2e%2e%2fb", "gemini:a@b", "gemini:a\\b"]) {
+      const { pathname, host, search } = new URL((await ask(gateway, { model })).request!.url);
+      expect([host, search]).toEqual(["generativelanguage.googleapis.com", ""]);
+      expect(decodeURIComponent(pathname)).toBe(`/v1beta/models/${model.slice("gemini:".length)}:generateContent`);
+    }
+  });
+});
+
+describe("over the real process", () => {
+  let upstream: FakeUpstream;
+  let strict: GatewayProcess;
+  let open: GatewayProcess;
+  let strictToken: string;
+  let openToken: string;
+  beforeAll(async () => {
+    upstream = startUpstream(({ path }) => (path.startsWith("/redirect") ? new Response(null, { status: 307, headers: { location: `${upstream.url}/v1/chat/completions` } }) : Response.json(openaiAnswer())));
+    const config = (own: string): string => `providers:\n  ${own}\n  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key-of-the-file}\n`;
+    [strict, open] = await Promise.all([startGateway({ config: config("allow_private_addresses: false") }), startGateway({ config: config("allow_private_addresses: true") })]);
+    [strictToken, openToken] = await Promise.all([strict.createToken("--permission", "byo_endpoint"), open.createToken("--permission", "byo_endpoint")]);
+  }, 30_000);
+  afterAll(async () => {
+    await Promise.all([strict.stop(), open.stop()]);
+    await upstream.stop();
+  });
+
+  const call = (gateway_: GatewayProcess, token: string, fields: object): Promise<Response> => gateway_.chat({ model: "mine:m", messages: HELLO, ...fields }, { token, headers: { cookie: "session=canary", "x-custom": "canary" } });
+
+  test("[d2.12] an address of the file may be private, with its own credential; the same address of a request is refused there", async () => {
+    expect((await call(strict, strictToken, {})).status).toBe(200);
+    expect(upstream.last().headers["authorization"]).toBe("Bearer key-of-the-file");
+    const seen = upstream.seen.length;
+    for (const base_url of [`${upstream.url}/v1`, upstream.url.replace("127.0.0.1", "localhost")]) expect(((await (await call(strict, strictToken, { base_url })).json()) as { error: { code: string } }).error.code).toBe("address_not_allowed");
+    expect(upstream.seen.length).toBe(seen);
+  });
+
+  test("[d2.9] [d2.10] where private addresses are allowed the call arrives, with the caller's key or none, its headers and none of the client's", async () => {
+    const byName = upstream.url.replace("127.0.0.1", "localhost");
+    expect((await call(open, openToken, { base_url: `${byName}/v1`, extra_headers: { "x-extra": "1" } })).status).toBe(200);
+    const bare = upstream.last().headers;
+    expect([bare["authorization"], bare["x-extra"], bare["cookie"], bare["x-custom"], bare["host"]]).toEqual([undefined, "1", undefined, undefined, new URL(byName).host]);
+    expect(JSON.stringify(bare)).not.toContain("key-of-the-file");
+    await call(open, openToken, { base_url: `${byName}/v1`, api_key: "sk-of-the-caller" });
+    expect(upstream.last().headers["authorization"]).toBe("Bearer sk-of-the-caller");
+  });
+
+  test("[d2.12] a redirect is not followed", async () => {
+    const seen = upstream.seen.length;
+    const response = await call(open, openToken, { base_url: `${upstream.url}/redirect` });
+    expect([response.status, upstream.seen.length]).toEqual([502, seen + 1]);
+  });
+
+  test("[d2.12] metadata addresses are refused here too, without a call", async () => {
+    const response = await call(open, openToken, { base_url: "http://169.254.169.254/latest" });
+    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, "address_not_allowed"]);
+  });
+});
