@@ -55,8 +55,8 @@ export class Call {
 
   readonly #clientLeft = (): void => this.cancel();
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get controller(): AbortController {
+    return this.#controller;
   }
   get traceId(): string {
     return this.record.traceId;

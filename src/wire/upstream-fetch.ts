@@ -99,8 +99,10 @@ type State = "open" | "ended" | "stopped";
 
 /** One call from sending to the end of its body: its clock, its link to the caller's signal, and the connection that it holds. */
 class Exchange implements UpstreamBody {
-  readonly abort = new AbortController();
+  readonly abort: AbortController;
   readonly #call: UpstreamCall;
+  /** The caller's signal has to be handed on; a controller that is the caller's own needs no link. */
+  readonly #linked: boolean;
   #state: State = "open";
   /** Why it was stopped: a fault, or the reason of the caller's signal. */
   #reason: unknown = undefined;
@@ -116,10 +118,13 @@ class Exchange implements UpstreamBody {
 
   constructor(call: UpstreamCall) {
     this.#call = call;
-    call.signal.addEventListener("abort", this);
+    this.#linked = call.controller === undefined;
+    this.abort = call.controller ?? new AbortController();
+    if (this.#linked) call.signal.addEventListener("abort", this);
   }
 
   get stopped(): boolean {
+    if (this.#state === "open" && this.#call.signal.aborted) this.#stop(this.#call.signal.reason);
     return this.#state === "stopped";
   }
 
@@ -243,12 +248,12 @@ class Exchange implements UpstreamBody {
     this.#reason = reason;
     this.#release();
     // The reason is handed over because abort() without one makes a DOMException with a stack.
-    this.abort.abort(reason);
+    if (!this.abort.signal.aborted) this.abort.abort(reason);
     return reason;
   }
 
   #release(): void {
-    this.#call.signal.removeEventListener("abort", this);
+    if (this.#linked) this.#call.signal.removeEventListener("abort", this);
     this.#deadlineMs = Infinity;
     clearTimeout(this.#timer);
     this.#timer = undefined;
