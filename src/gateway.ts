@@ -24,6 +24,9 @@ import { VERSION } from "./core/version.ts";
 
 export const PROVIDER_FAMILIES = [...providers.values()];
 
+/** Time for the last bytes of answers to leave once no call is under way. */
+const LAST_BYTES_MS = 5000;
+
 export interface Gateway {
   readonly url: string;
   /** The first access token, on the very first start only. */
@@ -83,8 +86,12 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     firstToken,
     reload: () => source.reload(),
     async close(timeoutMs) {
+      const endsMs = systemClock.monotonic() + timeoutMs;
       const drained = await traffic.drain(timeoutMs);
-      await server.stop(!drained);
+      // the calls have ended; what is left are answers on their way to clients that may never read them
+      const leftMs = drained ? Math.min(Math.max(0, endsMs - systemClock.monotonic()), LAST_BYTES_MS) : 0;
+      await Promise.race([server.stop(), Bun.sleep(leftMs)]);
+      await server.stop(true);
       source.close();
       await store.close();
       log.close();

@@ -9,8 +9,13 @@ import type { Call } from "./call.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
 
 export interface AnswerStream {
-  /** The next text for the client, never empty; null once the stream is complete. Throws what the upstream or the decoder throws. */
+  /**
+   * The next text for the client, never empty; null once the stream is complete. Throws what the upstream or the decoder throws: what stood before
+   * the failure in the same read is given first.
+   */
   next(): Promise<string | null>;
+  /** A failure that the next call of `next` will throw. */
+  failure(): unknown;
   /** Lets go of the provider's answer. */
   cancel(): void;
   readonly grammar: StreamGrammar;
@@ -21,17 +26,23 @@ const DRAIN_MS = 1000;
 
 export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder: StreamDecoder, grammar: StreamGrammar, call: Call, usage: () => Usage): AnswerStream {
   let ended = false;
+  let failure: unknown = undefined;
 
-  /** The text that events give; stops at `[DONE]`. */
+  /** The text that events give, up to `[DONE]` or a failure, which is kept. */
   function translate(events: readonly SseEvent[]): string {
     let out = "";
-    for (const event of events) {
-      if (event.data === "[DONE]") {
-        ended = true;
-        drain(body);
-        break;
+    try {
+      for (const event of events) {
+        if (event.data === "[DONE]") {
+          ended = true;
+          drain(body);
+          break;
+        }
+        out += write(grammar, decoder.push(event));
       }
-      out += write(grammar, decoder.push(event));
+      if (ended) out += complete();
+    } catch (thrown) {
+      failure = thrown;
     }
     return out;
   }
@@ -45,17 +56,15 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
   return {
     grammar,
     cancel: () => body.cancel(),
+    failure: () => failure,
     async next() {
-      while (!ended) {
+      while (!ended && failure === undefined) {
         const bytes = await call.waiting(body.read());
-        let out = "";
-        if (bytes === null) {
-          out = translate(parser.end());
-          ended = true;
-        } else out = translate(parser.push(bytes));
-        if (ended) return out + complete();
+        if (bytes === null) ended = true;
+        const out = translate(bytes === null ? parser.end() : parser.push(bytes));
         if (out !== "") return out;
       }
+      if (failure !== undefined) throw failure;
       return null;
     },
   };

@@ -38,7 +38,7 @@ export async function attempt(request: ChatRequest, resolved: Resolved, call: Ca
 async function send(encoded: EncodedRequest, { provider, target }: Resolved, call: Call): Promise<UpstreamResponse> {
   const { limits, allowPrivateAddresses } = call.snapshot;
   const signed = provider.sign(encoded.request, target.credential, call.context.clock.now());
-  const pinnedAddress = target.guarded ? (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: "base_url" })).pinnedAddress : undefined;
+  const pinnedAddress = target.guardedField === null ? undefined : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField })).pinnedAddress;
   const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = limits;
   return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal: call.controller.signal, controller: call.controller, pinnedAddress });
 }

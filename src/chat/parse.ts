@@ -3,7 +3,7 @@
 import type { CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
-import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../core/json.ts";
 import { COMMON, FIELDS, GATEWAY, invalid } from "../core/params.ts";
 import { JsonError, parseJsonObject } from "../wire/json.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
@@ -129,6 +129,7 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
     dropParams: (gateway["drop_params"] as boolean | undefined) ?? null,
     headers: parseCallerHeaders(gateway["headers"] as JsonObject | undefined, gateway["extra_headers"] as JsonObject | undefined),
     baseUrl: baseUrl ?? apiBase,
+    baseUrlField: baseUrl === null && apiBase !== null ? "api_base" : "base_url",
     apiVersion,
     apiKey: text("api_key"),
     legacyFunctions,
@@ -153,24 +154,11 @@ function checkAddressWord(value: string, path: string): void {
  */
 function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: JsonObject): JsonObject {
   if (!isObject(explicit)) return extra;
-  const merged: Record<string, Json> = { ...(extra as Record<string, Json>) };
-  for (const [name, value] of Object.entries(explicit)) {
+  for (const name of Object.keys(explicit)) {
     const taken = Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
     if (taken) throw new GatewayError("reserved_parameter", `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`, { param: `extra_body.${name}` });
-    putMerged(merged, name, value!);
   }
-  return merged;
-}
-
-function putMerged(members: Record<string, Json>, name: string, added: Json): void {
-  const there = Object.hasOwn(members, name) ? members[name] : undefined;
-  if (!isObject(there) || !isObject(added)) {
-    putOwn(members, name, added);
-    return;
-  }
-  const merged: Record<string, Json> = { ...(there as Record<string, Json>) };
-  for (const [member, value] of Object.entries(added)) putMerged(merged, member, value!);
-  putOwn(members, name, merged);
+  return mergeObjects(extra, explicit, (_path, _there, added) => added);
 }
 
 /** Also a member called `__proto__`, which an assignment would take for something else. */

@@ -44,7 +44,7 @@ function streamOf(answer: Promise<OpenAnswer>, openStream: (open: OpenAnswer) =>
     return stream.next();
   };
   // until the answer is open, the call's signal ends it
-  return { grammar, next: () => stream?.next() ?? first(), cancel: () => stream?.cancel() };
+  return { grammar, next: () => stream?.next() ?? first(), failure: () => stream?.failure(), cancel: () => stream?.cancel() };
 }
 
 /** A server that ignores `stream` and answers with JSON. */
@@ -53,6 +53,7 @@ function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, grammar: Str
   return {
     grammar,
     cancel: () => open.response.body.cancel(),
+    failure: () => undefined,
     async next() {
       if (told) return null;
       told = true;
@@ -101,6 +102,8 @@ class StreamSession {
         this.#held += text ?? "";
         if (text === null) break;
       }
+      // nothing has been sent: what failed behind the first content may still fail as a whole
+      if (this.#stream.failure() !== undefined) throw this.#stream.failure();
       this.#markContent();
       return true;
     } catch (thrown) {

@@ -39,13 +39,13 @@ function checkModelName(model: string): void {
 
 function directTarget(options: CallOptions, settings: ProviderSettings, provider: Provider, model: string): Target {
   const ownAddress = options.baseUrl;
-  const baseUrl = ownAddress === null ? (settings.baseUrl ?? provider.baseUrl) : trimmedBaseUrl(ownAddress);
+  const baseUrl = ownAddress === null ? (settings.baseUrl ?? provider.baseUrl) : trimmedBaseUrl(ownAddress, options.baseUrlField);
   // a stored credential goes only to the address that was configured with it
   const stored: Credential | null = settings.apiKey === null ? null : { apiKey: settings.apiKey, fromCaller: false };
   const credential = options.apiKey !== null ? { apiKey: options.apiKey, fromCaller: true } : ownAddress === null ? stored : null;
   if (!settings.enabled && options.apiKey === null && ownAddress === null) throw notEnabled(settings, provider);
   if (baseUrl === null) throw new GatewayError("invalid_request", `The provider ${quoted(settings.id)} has no address of its own; send base_url, or configure providers.${settings.id}.base_url.`, { param: "base_url" });
-  return { providerId: settings.id, family: settings.family, model, baseUrl, credential, apiVersion: options.apiVersion, headers: options.headers, guarded: ownAddress !== null };
+  return { providerId: settings.id, family: settings.family, model, baseUrl, credential, apiVersion: options.apiVersion, headers: options.headers, guardedField: ownAddress === null ? null : options.baseUrlField };
 }
 
 function notEnabled(settings: ProviderSettings, provider: Provider): GatewayError {
@@ -55,15 +55,15 @@ function notEnabled(settings: ProviderSettings, provider: Provider): GatewayErro
 }
 
 /** Throws `invalid_request` for what is no plain http or https address. */
-function trimmedBaseUrl(text: string): string {
+function trimmedBaseUrl(text: string, param: string): string {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    throw new GatewayError("invalid_request", "base_url must be an absolute http or https address.", { param: "base_url" });
+    throw new GatewayError("invalid_request", `${param} must be an absolute http or https address.`, { param });
   }
   if ((url.protocol !== "http:" && url.protocol !== "https:") || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
-    throw new GatewayError("invalid_request", "base_url must be an http or https address without user, query and fragment.", { param: "base_url" });
+    throw new GatewayError("invalid_request", `${param} must be an http or https address without user, query and fragment.`, { param });
   return url.href.replace(/\/+$/, "");
 }
 

@@ -34,7 +34,7 @@ export interface FailureContext {
 
 export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
   // where no credential was sent, it lacks one at whoever gave the address
-  const ownCredential = !(context.target.credential?.fromCaller ?? context.target.guarded);
+  const ownCredential = !(context.target.credential?.fromCaller ?? context.target.guardedField !== null);
   const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
   const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (code === "upstream_authentication" || code === "upstream_quota") {
@@ -56,7 +56,7 @@ function callerCode(failure: UpstreamFailure, status: number | null): ErrorCode 
 
 function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure): GatewayError {
   const headers = formatRetryAfter(retryAfterMs);
-  const told = /try again in/i.test(words) ? words : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+  const told = /(try again|retry) (in|after) \d/i.test(words) ? words : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
   return new GatewayError("rate_limit_exceeded", told, { headers, param: failure.param });
 }
 

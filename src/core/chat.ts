@@ -148,6 +148,8 @@ export interface CallOptions {
   /** `headers` and `extra_headers` together, lower-case names, checked by decisions 2.10. */
   readonly headers: Readonly<Record<string, string>>;
   readonly baseUrl: string | null;
+  /** The name under which the caller sent it, for errors. */
+  readonly baseUrlField: "base_url" | "api_base";
   readonly apiVersion: string | null;
   readonly apiKey: string | null;
   /** The client spoke the deprecated `functions` form and is answered in it. */

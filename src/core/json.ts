@@ -28,3 +28,19 @@ export function describe(value: unknown): string {
   if (typeof value === "string") return value.length <= 40 ? `the string ${JSON.stringify(value)}` : `a string of ${value.length} characters`;
   return `the ${typeof value} ${JSON.stringify(value)}`;
 }
+
+/**
+ * Adds members, objects key by key. Where both have a value that is no object, `conflict` gives the one that stands, or throws. Any name is a member
+ * like others, `__proto__` too.
+ */
+export function mergeObjects(base: JsonObject, added: JsonObject, conflict: (path: string, there: Json, added: Json) => Json, path = ""): JsonObject {
+  const merged = new Map(Object.entries(base));
+  for (const [name, value] of Object.entries(added)) {
+    if (value === undefined) continue;
+    const there = merged.get(name);
+    const at = path === "" ? name : `${path}.${name}`;
+    if (there === undefined) merged.set(name, value);
+    else merged.set(name, isObject(there) && isObject(value) ? mergeObjects(there, value, conflict, at) : conflict(at, there, value));
+  }
+  return Object.fromEntries(merged);
+}

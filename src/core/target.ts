@@ -19,8 +19,8 @@ export interface Target {
   readonly apiVersion: string | null;
   /** Extra headers of the caller, lower-case names (decisions 2.10). */
   readonly headers: Readonly<Record<string, string>>;
-  /** True when the address came with the request and has to pass the address guard (decisions 2.12). */
-  readonly guarded: boolean;
+  /** The request's field that brought the address, which then has to pass the address guard (decisions 2.12); null: the operator's own address. */
+  readonly guardedField: string | null;
 }
 
 /** `<provider>:<model_name>`, as the answer's `model` says it. */

@@ -14,7 +14,7 @@ export interface ServerOptions {
 }
 
 /** Bodies are bounded by the app, which answers with an error body; this bound is only there because Bun wants one. */
-const MAX_BODY_BYTES = 1025 * 1024 * 1024;
+const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
 /** Seconds without a byte in either direction; silent streams get a comment every 15. Bun's own bound is 255. */
 const IDLE_SECONDS = 255;
 

@@ -13,7 +13,7 @@ import { anthropic } from "../../src/providers/anthropic/provider.ts";
 const ASK = [{ role: "user", content: "What is a dragoman?" }];
 
 function target(model: string, changes: Partial<Target> = {}): Target {
-  return { providerId: "anthropic", family: "anthropic", model, baseUrl: "https://api.anthropic.com", credential: null, apiVersion: null, headers: {}, guarded: false, ...changes };
+  return { providerId: "anthropic", family: "anthropic", model, baseUrl: "https://api.anthropic.com", credential: null, apiVersion: null, headers: {}, guardedField: null, ...changes };
 }
 function encode(body: object, model = "claude-sonnet-4-6", changes: Partial<Target> = {}) {
   return anthropic.encodeRequest(parseChatRequest(JSON.stringify({ model: "anthropic:x", messages: ASK, ...body })), target(model, changes));

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { anthropic } from "../../src/providers/anthropic/provider.ts";
 
 const ASK = [{ role: "user", content: "What is a dragoman?" }];
-const TARGET = { providerId: "anthropic", family: "anthropic", model: "claude-sonnet-4-6", baseUrl: "https://api.anthropic.com", credential: null, apiVersion: null, headers: {}, guarded: false };
+const TARGET = { providerId: "anthropic", family: "anthropic", model: "claude-sonnet-4-6", baseUrl: "https://api.anthropic.com", credential: null, apiVersion: null, headers: {}, guardedField: null };
 
 function body(messages: readonly object[]): string {
   return anthropic.encodeRequest(parseChatRequest(JSON.stringify({ model: "anthropic:x", messages })), TARGET).request.body;

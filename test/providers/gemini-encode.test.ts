@@ -12,7 +12,7 @@ const MODEL = "gemini-2.5-flash";
 const hello = [{ role: "user", content: "Hello" }];
 
 function targetOf(model: string, more: Partial<Target> = {}): Target {
-  return { providerId: "gemini", family: "gemini", model, baseUrl: "https://generativelanguage.googleapis.com", credential: null, apiVersion: null, headers: {}, guarded: false, ...more };
+  return { providerId: "gemini", family: "gemini", model, baseUrl: "https://generativelanguage.googleapis.com", credential: null, apiVersion: null, headers: {}, guardedField: null, ...more };
 }
 function encode(fields: JsonObject, model: string = MODEL, more: Partial<Target> = {}) {
   return gemini.encodeRequest(parseChatRequest(JSON.stringify({ model: `gemini:${model}`, messages: hello, ...fields })), targetOf(model, more));
@@ -363,7 +363,7 @@ describe("pass-through", () => {
   });
   test("[d6.5] what the gateway encodes is never overwritten", () => {
     expect(refusal({ generationConfig: { maxOutputTokens: 5 } })).toEqual({ code: "reserved_parameter", param: "generationConfig.maxOutputTokens" });
-    expect(refusal({ generation_config: { candidate_count: 5 } })).toEqual({ code: "reserved_parameter", param: "generationConfig.candidate_count" });
+    expect(refusal({ generation_config: { candidate_count: 5 } })).toEqual({ code: "reserved_parameter", param: "generation_config.candidate_count" });
     expect(refusal({ toolConfig: { functionCallingConfig: { streamFunctionCallArguments: true } } }).code).toBe("reserved_parameter");
     expect(refusal({ temperature: 0.5, generationConfig: { temperature: 0.7 } })).toEqual({ code: "reserved_parameter", param: "generationConfig.temperature" });
     expect(refusal({ service_tier: "flex", serviceTier: "priority" })).toEqual({ code: "reserved_parameter", param: "serviceTier" });

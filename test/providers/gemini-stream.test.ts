@@ -128,7 +128,7 @@ describe("a turn that comes back", () => {
     const parts = [{ text: "Looking." , thoughtSignature: "T" }, { functionCall: { id: "q1", name: "find", args: { what: "cat" } }, thoughtSignature: "C" }, { functionCall: { id: "q2", name: "find", args: {} } }];
     const { message } = gemini.decodeResponse(JSON.stringify(frame(parts, { finishReason: "STOP" })), context).choices[0]!;
     const request = { messages: [{ role: "user", content: "x" }, { role: "assistant", ...message }], params: {}, extra: {} };
-    const target = { providerId: "gemini", family: "gemini", model: context.model, baseUrl: "https://g.test", credential: null, apiVersion: null, headers: {}, guarded: false };
+    const target = { providerId: "gemini", family: "gemini", model: context.model, baseUrl: "https://g.test", credential: null, apiVersion: null, headers: {}, guardedField: null };
     const sent = JSON.parse(gemini.encodeRequest(request as never, target).request.body) as { contents: JsonObject[] };
     expect(sent.contents[1]).toEqual({ role: "model", parts });
   });

@@ -22,7 +22,7 @@ export function providerOf(differences: Partial<OpenAICompatibleRow>): Provider 
 }
 
 export function targetOf(of: Provider, model: string): Target {
-  return { providerId: of.id, family: of.id, model, baseUrl: of.baseUrl ?? "https://models.example/v1", credential: null, apiVersion: null, headers: {}, guarded: false };
+  return { providerId: of.id, family: of.id, model, baseUrl: of.baseUrl ?? "https://models.example/v1", credential: null, apiVersion: null, headers: {}, guardedField: null };
 }
 
 export const HELLO = [{ role: "user", content: "Hello" }] as const;

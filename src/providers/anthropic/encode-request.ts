@@ -1,7 +1,7 @@
 // A chat request as a request to the Messages API: https://platform.claude.com/docs/en/api/messages
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { betasOfTools } from "./dialect.ts";
@@ -33,7 +33,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     messages: conversation.messages,
     ...tools,
     ...encodeSampling(params),
-    ...mergeInto(encodeThinking(params.reasoning_effort, facts, maxTokens), json?.kind === "format" ? { output_config: { format: json.format } } : {}, ""),
+    ...mergeObjects(encodeThinking(params.reasoning_effort, facts, maxTokens), json?.kind === "format" ? { output_config: { format: json.format } } : {}, keepEncoded),
     ...(params.stream === true && { stream: true }),
   };
   const betas = [...(conversation.uploadedFiles ? [FILES_BETA] : []), ...betasOfTools((tools.tools ?? []).map((tool) => tool["type"]))];
@@ -79,19 +79,13 @@ function encodeSampling(params: ChatParams): JsonObject {
 function withPassThrough(encoded: JsonObject, extra: JsonObject): JsonObject {
   const reserved = Object.keys(extra).find((name) => RESERVED.has(name));
   if (reserved !== undefined) throw overwrites(reserved);
-  return mergeInto(encoded, extra, "");
+  return mergeObjects(encoded, extra, keepEncoded);
 }
 
-/** Adds what is not there yet, objects key by key. What the gateway encoded is never overwritten (decisions 6.5). */
-function mergeInto(encoded: JsonObject, added: JsonObject, path: string): JsonObject {
-  const merged: Record<string, Json | undefined> = { ...encoded };
-  for (const [name, value] of Object.entries(added)) {
-    const there = merged[name];
-    if (there === undefined) merged[name] = value;
-    else if (isObject(there) && isObject(value)) merged[name] = mergeInto(there, value, `${path}${name}.`);
-    else if (value !== null && JSON.stringify(there) !== JSON.stringify(value)) throw overwrites(`${path}${name}`);
-  }
-  return merged;
+/** What the gateway encoded is never overwritten (decisions 6.5); the same value again, or null, changes nothing. */
+function keepEncoded(path: string, there: Json, added: Json): Json {
+  if (added !== null && JSON.stringify(there) !== JSON.stringify(added)) throw overwrites(path);
+  return there;
 }
 
 function overwrites(name: string): GatewayError {

@@ -23,7 +23,8 @@ export interface JsonOutputSituation {
 export function planJsonOutput(format: ResponseFormat | undefined, { facts, forcingRefused, toolNames }: JsonOutputSituation): JsonOutput {
   if (format === undefined || format.type === "text") return null;
   const asked = format.type === "json_schema" ? format.json_schema : null;
-  const schema = asked?.schema;
+  // null is "not set", as everywhere
+  const schema = asked?.schema ?? undefined;
   const forcing = facts.forcedTools && !forcingRefused;
   // Without strict the caller expects any schema to be taken, and tools take any.
   if (facts.jsonSchema && schema !== undefined && (asked?.strict === true || !forcing || isEnforceable(schema))) return { kind: "format", format: { type: "json_schema", schema } };

@@ -52,21 +52,21 @@ function withExtra(body: JsonObject, extra: JsonObject): JsonObject {
 
 function put(members: Map<string, Json | undefined>, field: string, value: Json, name: string): void {
   if (value === null && members.has(field)) return;
-  members.set(field, isObject(value) && MERGED.has(field) ? mergeObject(members.get(field), value, field) : mergeValue(members.get(field), value, field, name));
+  members.set(field, isObject(value) && MERGED.has(field) ? mergeObject(members.get(field), value, field, name) : mergeValue(members.get(field), value, field, name));
 }
 
 /** Google reads both spellings of a name, and refuses a body that has both. */
-function mergeObject(there: Json | undefined, added: JsonObject, path: string): JsonObject {
+function mergeObject(there: Json | undefined, added: JsonObject, path: string, spelled: string): JsonObject {
   const members = new Map(isObject(there) ? Object.entries(there) : []);
   for (const [name, value] of Object.entries(added)) {
     const field = camelCase(name);
     const at = `${path}.${field}`;
     const common = RESERVED_INSIDE[at];
-    if (common !== undefined && value !== null) throw new GatewayError("reserved_parameter", `${path}.${name} is set by the gateway; send ${common} instead.`, { param: `${path}.${name}` });
+    if (common !== undefined && value !== null) throw new GatewayError("reserved_parameter", `${spelled}.${name} is set by the gateway; send ${common} instead.`, { param: `${spelled}.${name}` });
     const known = members.has(field) ? field : name;
     if (value === null && members.has(known)) continue;
     const deeper = isObject(value) && (isObject(members.get(known)) || at === "toolConfig.functionCallingConfig");
-    members.set(known, deeper ? mergeObject(members.get(known), value, at) : mergeValue(members.get(known), value!, at, at));
+    members.set(known, deeper ? mergeObject(members.get(known), value, at, `${spelled}.${name}`) : mergeValue(members.get(known), value!, at, `${spelled}.${name}`));
   }
   return Object.fromEntries(members);
 }

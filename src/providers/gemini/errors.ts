@@ -62,7 +62,15 @@ export function classifyError(answer: ErrorAnswer): UpstreamFailure {
     message,
     param: fieldOf(details),
     nativeCode: typeof nativeCode === "string" || typeof nativeCode === "number" ? String(nativeCode) : null,
+    ...retryAfter(details),
   };
+}
+
+/** `RetryInfo` says the wait as a duration in seconds, such as "36s" or "1.5s"; no header does. https://google.aip.dev/193#retryinfo */
+function retryAfter(details: readonly JsonObject[]): Pick<UpstreamFailure, "retryAfterMs"> {
+  const delay = detail(details, "RetryInfo")?.["retryDelay"];
+  const seconds = typeof delay === "string" && /^\d+(\.\d+)?s$/.test(delay) ? Number.parseFloat(delay) : null;
+  return seconds === null ? {} : { retryAfterMs: Math.ceil(seconds * 1000) };
 }
 
 /** The HTTP status that an error inside an answer names. */
