@@ -12,6 +12,7 @@ import { openServer } from "./http/server.ts";
 import { openTraffic } from "./http/traffic.ts";
 import { openLog } from "./observe/log.ts";
 import { openMetrics } from "./observe/metrics.ts";
+import { batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
@@ -64,13 +65,17 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     onSwap: (snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"),
   });
   const traffic = openTraffic(metrics.inFlight);
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream: openUpstream(), observer: observers(log, metrics), traffic };
+  const observer = batched(observers(log, metrics));
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream: openUpstream(), observer, traffic };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
     snapshot: () => source.current(),
     catalogue: { providers, builtIn: BUILT_IN_MODELS },
-    metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }),
+    metrics: async () => {
+      observer.flush();
+      return { text: await metrics.text(), contentType: metrics.contentType };
+    },
     notReady: () => (traffic.isDraining() ? "the gateway is going down" : null),
     callsInFlight: () => traffic.count(),
   });
@@ -94,6 +99,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await server.stop(true);
       source.close();
       await store.close();
+      observer.flush();
       log.close();
       return drained;
     },

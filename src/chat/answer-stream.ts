@@ -59,11 +59,15 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
     failure: () => failure,
     async next() {
       while (!ended && failure === undefined) {
-        const bytes = await call.waiting(body.read());
+        call.waitBegins();
+        const bytes = await body.read();
+        call.waitEnds();
         if (bytes === null) ended = true;
         const out = translate(bytes === null ? parser.end() : parser.push(bytes));
         if (out !== "") return out;
       }
+      // what a decoder or a driver throws is told as it is
+      // oxlint-disable-next-line typescript/only-throw-error
       if (failure !== undefined) throw failure;
       return null;
     },

@@ -120,14 +120,22 @@ export class Call {
 
   /** Waits for the provider, one wait at a time; what is not waiting is the gateway's own time. */
   async waiting<T>(answer: Promise<T>): Promise<T> {
-    const before = this.context.clock.monotonic();
-    this.#waitingSinceMs = before;
+    this.waitBegins();
     try {
       return await answer;
     } finally {
-      this.#upstreamMs += this.context.clock.monotonic() - before;
-      this.#waitingSinceMs = null;
+      this.waitEnds();
     }
+  }
+
+  /** For loops that wait often: `waiting` without the promise around it. */
+  waitBegins(): void {
+    this.#waitingSinceMs = this.context.clock.monotonic();
+  }
+  waitEnds(): void {
+    if (this.#waitingSinceMs === null) return;
+    this.#upstreamMs += this.context.clock.monotonic() - this.#waitingSinceMs;
+    this.#waitingSinceMs = null;
   }
 
   /** Also right while a wait goes on: the head of a stream may go out during one. */
@@ -160,6 +168,7 @@ export class Call {
   publish(): void {
     if (this.#published) return;
     this.#published = true;
+    this.waitEnds();
     clearTimeout(this.#timer);
     this.#http.signal.removeEventListener("abort", this.#clientLeft);
     this.record.totalMs = this.elapsedMs();

@@ -103,7 +103,9 @@ class StreamSession {
         if (text === null) break;
       }
       // nothing has been sent: what failed behind the first content may still fail as a whole
-      if (this.#stream.failure() !== undefined) throw this.#stream.failure();
+      const failure = this.#stream.failure();
+      // oxlint-disable-next-line typescript/only-throw-error
+      if (failure !== undefined) throw failure;
       this.#markContent();
       return true;
     } catch (thrown) {
@@ -146,6 +148,8 @@ class StreamSession {
       if (this.#call.record.firstContentMs === null) this.#markContent();
       return text ?? this.#complete();
     } catch (thrown) {
+      // the client left while the read was under way: the call is closed
+      if (this.#over) return null;
       return this.#errorEvent(asGatewayError(this.#close(thrown)));
     }
   }

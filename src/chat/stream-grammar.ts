@@ -87,7 +87,8 @@ export class StreamGrammar {
 
   #open(chunk: ChatChunk): void {
     const { traceId, nowSeconds, model, route } = this.#frame;
-    this.#head = `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`;
+    // every event begins with it: a string put together of pieces would be walked again for each
+    this.#head = flat(`data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`);
   }
 
   #event(choice: ChoiceState, delta: string, finish: FinishReason | null, logprobs: string, extra: string): string {
@@ -184,6 +185,11 @@ export class StreamGrammar {
     along.extra = "";
     return this.#event(choice, delta, null, logprobs, extra);
   }
+}
+
+/** The same text as one piece of memory. */
+function flat(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 function sourceIndex(index: number | undefined): number {

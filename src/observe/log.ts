@@ -49,28 +49,37 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
  */
 export function callLine(record: CallRecord): string {
   const { usage, messages } = record;
-  let line = `{"level":"info","time":"${isoTime(record.startedAtMs)}","trace_id":"${record.traceId}","status":${record.status}`;
-  if (record.code !== null) line += `,"code":"${record.code}"`;
-  if (record.errorDetail !== null) line += text("error_detail", record.errorDetail);
-  line += text("tenant", record.tenantId) + text("project", record.projectId) + text("user", record.userId) + text("token", record.tokenId);
-  line += text("model_asked", record.modelAsked) + text("route", record.route) + text("provider", record.provider) + text("model", record.model);
-  line += `,"stream":${record.stream}`;
-  if (usage !== null) {
-    line += `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens}`;
-    line += number("cached_tokens", usage.prompt_tokens_details?.cached_tokens) + number("reasoning_tokens", usage.completion_tokens_details?.reasoning_tokens);
-    line += `,"usage_source":"${record.usageSource}"`;
-  }
-  if (record.finishReasons.length > 0) line += `,"finish":${JSON.stringify(record.finishReasons)}`;
-  if (record.nativeFinishReasons.length > 0) line += `,"native_finish":${JSON.stringify(record.nativeFinishReasons)}`;
-  line += `,"params":${JSON.stringify(record.fates)}`;
-  if (messages !== null) line += `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`;
-  line += `,"attempts":[${record.attempts.map(attemptJson).join(",")}]`;
-  if (record.warnings.length > 0) line += `,"warnings":${JSON.stringify(record.warnings)}`;
-  if (record.cancelled) line += ',"cancelled":true';
-  if (record.metadata !== null) line += `,"metadata":${JSON.stringify(record.metadata)}`;
-  line += text("client_request_id", record.clientRequestId) + text("otel_trace_id", record.otelTraceId);
-  line += `,"snapshot":${record.snapshotVersion}${milliseconds("first_content_ms", record.firstContentMs)}${milliseconds("total_ms", record.totalMs)},"own_ms":${Math.round(record.ownMs * 1000) / 1000},"msg":"call"}`;
-  return line;
+  // joined once: a string that is added to piece by piece is a tree of its pieces, which is walked when it is written
+  return [
+    `{"level":"info","time":"${isoTime(Math.round(record.startedAtMs + record.totalMs))}","trace_id":"${record.traceId}","status":${record.status}`,
+    record.code === null ? "" : `,"code":"${record.code}"`,
+    text("error_detail", record.errorDetail),
+    text("tenant", record.tenantId),
+    text("project", record.projectId),
+    text("user", record.userId),
+    text("token", record.tokenId),
+    text("model_asked", record.modelAsked),
+    text("route", record.route),
+    text("provider", record.provider),
+    text("model", record.model),
+    `,"stream":${record.stream}`,
+    usage === null ? "" : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens},"usage_source":"${record.usageSource}"`,
+    number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
+    number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
+    record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
+    record.nativeFinishReasons.length === 0 ? "" : `,"native_finish":${JSON.stringify(record.nativeFinishReasons)}`,
+    `,"params":${JSON.stringify(record.fates)}`,
+    messages === null ? "" : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
+    `,"attempts":[${record.attempts.map(attemptJson).join(",")}]`,
+    record.warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(record.warnings)}`,
+    record.cancelled ? ',"cancelled":true' : "",
+    record.metadata === null ? "" : `,"metadata":${JSON.stringify(record.metadata)}`,
+    text("client_request_id", record.clientRequestId),
+    text("otel_trace_id", record.otelTraceId),
+    `,"snapshot":${record.snapshotVersion}`,
+    milliseconds("first_content_ms", record.firstContentMs),
+    `,"total_ms":${Math.round(record.totalMs * 10) / 10},"own_ms":${Math.round(record.ownMs * 1000) / 1000},"msg":"call"}`,
+  ].join("");
 }
 
 function attemptJson(attempt: Attempt): string {

@@ -226,7 +226,7 @@ class Exchange implements UpstreamBody {
   }
 
   cancel(): void {
-    if (this.#state === "open") this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
+    if (!this.stopped && this.#state === "open") this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
   }
 
   #bodyFault(thrown: unknown): unknown {

@@ -80,7 +80,6 @@ const OPENAI: WireExamples = {
     },
     {
       name: "two choices, one refused",
-      asked: { n: 2 },
       whole: openaiWhole({ message: { role: "assistant", content: "A" }, finish_reason: "stop" }, { message: { role: "assistant", content: null, refusal: "I will not." }, finish_reason: "content_filter" }),
       events: openaiEvents([{ role: "assistant", content: "" }, null, 0], [{ role: "assistant", content: "" }, null, 1], [{ refusal: "I will " }, null, 1], [{ content: "A" }, null, 0], [{ refusal: "not." }, null, 1], [{}, "stop", 0], [{}, "content_filter", 1]),
       choices: [{ text: "A", finish: "stop" }, { refusal: "I will not.", finish: "content_filter" }],
@@ -210,7 +209,6 @@ const GEMINI: WireExamples = {
     },
     {
       name: "two candidates, one withheld",
-      asked: { n: 2 },
       whole: google([candidate([{ text: "A" }], "STOP", 0), candidate([], "SAFETY", 1)]),
       events: googleEvents(candidate([{ text: "A" }], "STOP", 0), candidate([], "SAFETY", 1)),
       choices: [{ text: "A", finish: "stop" }, { finish: "content_filter" }],

@@ -1,5 +1,5 @@
 // Requests, targets and answers for the provider suite, on the way that they really go: parsed, fitted, encoded; decoded, made strict.
-import { createStreamGrammar } from "../../src/chat/stream-grammar.ts";
+import { StreamGrammar } from "../../src/chat/stream-grammar.ts";
 import { fitRequest } from "../../src/chat/fit.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
 import { type AnswerFrame, wholeAnswer } from "../../src/chat/whole-answer.ts";
@@ -18,7 +18,7 @@ const EVERYTHING_ALLOWED: Principal = { tokenId: "t", tokenKind: "project", tena
 export const HELLO: readonly JsonObject[] = [{ role: "user", content: "Hello" }];
 
 export function targetOf(provider: Provider, model = modelNames(provider)[0]!): Target {
-  return { providerId: provider.id, family: provider.id, model, baseUrl: provider.baseUrl ?? "https://models.example/v1", credential: null, apiVersion: null, headers: { "x-of-caller": "kept" }, guarded: false };
+  return { providerId: provider.id, family: provider.id, model, baseUrl: provider.baseUrl ?? "https://models.example/v1", credential: null, apiVersion: null, headers: { "x-of-caller": "kept" }, guardedField: null };
 }
 
 export interface FitOptions {
@@ -70,12 +70,12 @@ export function choicesOfWhole(provider: Provider, whole: JsonObject, memo: unkn
 /** What a client gets of a stream, put together. Fails when it is not complete. */
 export function choicesOfStream(provider: Provider, events: readonly SseEvent[], memo: unknown, model: string, choices: number): readonly SeenChoice[] {
   const decoder = provider.openStream({ model, memo });
-  const grammar = createStreamGrammar(frameOf(provider, choices), false);
+  const grammar = new StreamGrammar(frameOf(provider, choices), false);
   let text = "";
   for (const event of events) if (event.data !== "[DONE]") for (const chunk of decoder.push(event)) text += grammar.write(chunk);
   for (const chunk of decoder.end()) text += grammar.write(chunk);
-  if (!grammar.isComplete()) throw new Error("the stream is not complete");
-  return assembled(readStream(text + grammar.finish(grammar.reportedUsage() ?? NO_FIGURES())).events);
+  if (!grammar.isComplete) throw new Error("the stream is not complete");
+  return assembled(readStream(text + grammar.finish(grammar.reportedUsage ?? NO_FIGURES())).events);
 }
 
 function assembled(events: readonly Record<string, any>[]): readonly SeenChoice[] {
@@ -96,8 +96,8 @@ function assembled(events: readonly Record<string, any>[]): readonly SeenChoice[
 }
 
 function seen(message: Record<string, any>, finish: string): SeenChoice {
-  const filled = (name: string): string | undefined => (typeof message[name] === "string" && message[name] !== "" ? (message[name] as string) : undefined);
-  const list = (name: string): readonly any[] | undefined => (Array.isArray(message[name]) && message[name].length > 0 ? (message[name] as any[]) : undefined);
+  const filled = (name: string): string | undefined => (typeof message[name] === "string" && message[name] !== "" ? message[name] : undefined);
+  const list = (name: string): readonly any[] | undefined => (Array.isArray(message[name]) && message[name].length > 0 ? message[name] : undefined);
   const [text, refusal, reasoning, details, annotations, calls] = [filled("content"), filled("refusal"), filled("reasoning_content"), list("reasoning_details"), list("annotations"), list("tool_calls")];
   return {
     ...(text !== undefined && { text }),

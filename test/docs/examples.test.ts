@@ -34,7 +34,7 @@ describe.skipIf(missing.length > 0)("chat.sh", () => {
   test("prints the answer, whatever stands in the text", async () => {
     const { code, stdout, stderr } = await run(["sh", "chat.sh", "sandbox:echo", 'say "hi" \\ there']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect((JSON.parse(stdout) as any).choices[0].message.content).toBe('say "hi" \\ there');
+    expect(JSON.parse(stdout).choices[0].message.content).toBe('say "hi" \\ there');
   });
   test("says what is missing without a token, and fails on an error of the gateway", async () => {
     const without = await run(["sh", "chat.sh"], {});

@@ -84,3 +84,8 @@ export function linksOf(page: Page): readonly string[] {
 export function anchorsOf(page: Page): ReadonlySet<string> {
   return new Set([...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => heading!.toLowerCase().replaceAll(/[^\w\- ]/g, "").replaceAll(" ", "-")));
 }
+
+/** Rows as lines in an order of their own, to be compared. */
+export function sortedRows(rows: readonly (readonly string[])[]): readonly string[] {
+  return rows.map((row) => row.join(" | ")).toSorted();
+}

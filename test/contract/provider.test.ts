@@ -1,0 +1,25 @@
+// The providers that there are, through the one suite.
+import { describe, expect, test } from "bun:test";
+import { providers } from "../../src/providers/registry.ts";
+import { modelNames } from "../spec/parameter-samples.ts";
+import { providerSuite } from "./provider.suite.ts";
+
+const all = [...providers.values()];
+
+describe("the registry", () => {
+  test("ids and names are unique, in any case of their letters", () => {
+    expect(new Set(all.map(({ id }) => id.toLowerCase())).size).toBe(all.length);
+    expect(new Set(all.map(({ label }) => label.toLowerCase())).size).toBe(all.length);
+    for (const [id, provider] of providers) expect(provider.id).toBe(id);
+  });
+  test("no variable is the key of two providers", () => {
+    const variables = all.flatMap(({ keyVariables }) => keyVariables);
+    expect(variables.filter((name, index) => variables.indexOf(name) !== index)).toEqual([]);
+  });
+  test("the suite reaches every exception of every table", () => {
+    const unreached = all.flatMap((provider) => provider.capabilities.exceptions.filter(({ models }) => !modelNames(provider).some((name) => models.test(name))).map(({ models }) => `${provider.id} ${String(models)}`));
+    expect(unreached).toEqual([]);
+  });
+});
+
+for (const provider of all) providerSuite(provider);
