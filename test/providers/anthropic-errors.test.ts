@@ -64,18 +64,18 @@ describe("the field", () => {
 describe("bodies that are no error of the vendor's", () => {
   const messageOf = (status: number, body: string): string => anthropic.classifyError({ status, body }).message;
   test.each([
-    [529, "", "The provider, or a proxy before it, answered with status 529 and an empty body."],
-    [502, " \n", "The provider, or a proxy before it, answered with status 502 and an empty body."],
-    [413, "<html>\n<head><title>413 Request Entity Too Large</title></head></html>", "The provider, or a proxy before it, answered with status 413 and a web page: 413 Request Entity Too Large"],
-    [502, "<!DOCTYPE html><p>oops", "The provider, or a proxy before it, answered with status 502 and a web page instead of an answer."],
-    [503, "upstream connect error\nor disconnect", "The provider, or a proxy before it, answered with status 503: upstream connect error or disconnect"],
+    [529, "", "The provider, or a proxy in front of it, answered with status 529 and an empty body."],
+    [502, " \n", "The provider, or a proxy in front of it, answered with status 502 and an empty body."],
+    [413, "<html>\n<head><title>413 Request Entity Too Large</title></head></html>", "The provider, or a proxy in front of it, answered with status 413 and a web page titled \"413 Request Entity Too Large\"."],
+    [502, "<!DOCTYPE html><p>oops", "The provider, or a proxy in front of it, answered with status 502 and a web page instead of an answer."],
+    [503, "upstream connect error\nor disconnect", "The provider, or a proxy in front of it, answered with status 503: upstream connect error or disconnect"],
     [500, '{"message":"boom"}', "boom"],
     [500, '{"detail":"no such thing"}', "no such thing"],
     [500, '{"error":"boom"}', "boom"],
     [500, '[{"error":{"message":"listed"}}]', "listed"],
-    [500, '{"error":{"code":17}}', '{"code":17}'],
+    [500, '{"error":{"code":17}}', 'The provider, or a proxy in front of it, answered with status 500 and no message: {"error":{"code":17}}'],
     [500, '"bare"', "bare"],
-    [422, '{"detail":[{"loc":["body"],"msg":"bad"}]}', 'The provider, or a proxy before it, answered with status 422: {"detail":[{"loc":["body"],"msg":"bad"}]}'],
+    [422, '{"detail":[{"loc":["body"],"msg":"bad"}]}', 'The provider, or a proxy in front of it, answered with status 422 and no message: {"detail":[{"loc":["body"],"msg":"bad"}]}'],
   ])("%d %j says what a person can act on", (status, body, message) => {
     expect(messageOf(status, body)).toBe(message);
   });

@@ -55,10 +55,10 @@ describe("every form of body gives a message that a person can act on", () => {
     [`{"detail":"FastAPI's way."}`, "FastAPI's way."],
     [`"Bare text."`, "Bare text."],
     [`{"error":{"code":400,"details":[{"@type":"${RPC}LocalizedMessage","message":"Localised."}]}}`, "Localised."],
-    [`<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>`, "The provider, or a proxy in front of it, answered 400 with a web page: 502 Bad Gateway"],
-    [`<b>upstream</b>\n connect error`, "The provider, or a proxy in front of it, answered 400: upstream connect error"],
-    ["", "The provider answered 400 without a word."],
-    ["{}", "The provider, or a proxy in front of it, answered 400: {}"],
+    [`<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>`, "The provider, or a proxy in front of it, answered with status 400 and a web page titled \"502 Bad Gateway\"."],
+    [`<b>upstream</b>\n connect error`, "The provider, or a proxy in front of it, answered with status 400: upstream connect error"],
+    ["", "The provider, or a proxy in front of it, answered with status 400 and an empty body."],
+    ["{}", "The provider, or a proxy in front of it, answered with status 400 and no message: {}"],
   ])("%s", (body, message) => {
     expect(gemini.classifyError({ status: 400, body }).message).toBe(message);
   });

@@ -31,16 +31,16 @@ describe("body forms", () => {
     expect(classify(404, { status: 404, title: "Not Found", detail: "Function 'x': Not found for account" }, "nvidia")).toMatchObject({ class: "not_found", message: "Function 'x': Not found for account" });
   });
   test("HTML and nothing get words of ours", () => {
-    expect(classify(502, "<html><head><title>502 Bad Gateway</title></head></html>")).toEqual({ class: "server", message: `The provider's address answered with status 502 and an HTML page titled "502 Bad Gateway".`, param: null, nativeCode: null });
-    expect(classify(503, "")).toMatchObject({ class: "overloaded", message: "The provider answered with status 503 and no body." });
-    expect(classify(500, "{}").message).toBe("The provider answered with status 500 and no message.");
+    expect(classify(502, "<html><head><title>502 Bad Gateway</title></head></html>")).toEqual({ class: "server", message: 'The provider, or a proxy in front of it, answered with status 502 and a web page titled "502 Bad Gateway".', param: null, nativeCode: null });
+    expect(classify(503, "")).toMatchObject({ class: "overloaded", message: "The provider, or a proxy in front of it, answered with status 503 and an empty body." });
+    expect(classify(500, "{}").message).toBe('The provider, or a proxy in front of it, answered with status 500 and no message: {}');
   });
   test("the words of the provider behind it", () => {
     const raw = JSON.stringify({ error: { message: "prompt is too long: 9 tokens > 8 maximum", type: "invalid_request_error" } });
     expect(classify(400, { error: { message: "Provider returned error", code: 400, metadata: { raw, provider_name: "X" } } }, "openrouter")).toMatchObject({ class: "context_length", message: "Provider returned error: prompt is too long: 9 tokens > 8 maximum" });
   });
   test("a very long message is cut", () => {
-    expect(classify(400, openaiError("x".repeat(100_000))).message).toHaveLength(2_000);
+    expect(classify(400, openaiError("x".repeat(100_000))).message).toHaveLength(4_096);
   });
 });
 

@@ -1,7 +1,7 @@
 // Errors of the Messages API by class: its type first, then the status, and texts last, for what has no code of its own.
 // https://platform.claude.com/docs/en/api/errors
 import { isObject, type Json } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 const BY_TYPE: Readonly<Record<string, FailureClass>> = {
@@ -45,7 +45,7 @@ const FIELD = /^((?:model|messages|system|tools|tool_choice|max_tokens|temperatu
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
   const { type, message } = readError(body);
   const first = (type === null ? undefined : BY_TYPE[type]) ?? classOfStatus(status);
-  const text = message ?? describeBody(status, body);
+  const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
   const refined = BY_TEXT.find((rule) => rule.under === first && rule.text.test(text));
   return { class: refined?.class ?? first, message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: type };
 }
@@ -62,39 +62,15 @@ interface NamedError {
 
 /** Proxies in front have forms of their own: a bare string, `message`, `detail`, a list with one error. */
 function readError(body: string): NamedError {
-  const value = readJson(body);
+  const value = readErrorJson(body);
   const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;
   const inner = isObject(outer) ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
   if (typeof inner === "string") return { type: null, message: filled(inner) };
   if (!isObject(inner)) return { type: null, message: null };
   const { type, message, detail } = inner;
-  return { type: typeof type === "string" && type !== "error" ? type : null, message: filled(message) ?? filled(detail) ?? (inner === outer ? null : JSON.stringify(inner).slice(0, MAX_QUOTE)) };
-}
-
-function readJson(body: string): Json {
-  try {
-    return parseJson(body);
-  } catch (thrown) {
-    if (thrown instanceof JsonError) return null;
-    throw thrown;
-  }
+  return { type: typeof type === "string" && type !== "error" ? type : null, message: filled(message) ?? filled(detail) ?? null };
 }
 
 function filled(value: Json | undefined): string | null {
   return typeof value === "string" && value.trim() !== "" ? value : null;
-}
-
-const MAX_QUOTE = 300;
-
-/** For bodies that are no error of the vendor's: pages of proxies, plain text, nothing. */
-function describeBody(status: number, body: string): string {
-  // a page can be megabytes long
-  const start = body.slice(0, 16_384).trim();
-  const head = `The provider, or a proxy before it, answered with status ${status}`;
-  if (start === "") return `${head} and an empty body.`;
-  if (start.startsWith("<")) {
-    const title = /<(?:title|h1)[^>]*>([^<]{1,300})</i.exec(start)?.[1]?.trim();
-    return title ? `${head} and a web page: ${title}` : `${head} and a web page instead of an answer.`;
-  }
-  return `${head}: ${start.replaceAll(/[\s\p{Cc}]+/gu, " ").slice(0, MAX_QUOTE)}`;
 }

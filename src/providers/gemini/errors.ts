@@ -1,7 +1,7 @@
 // Errors of Google's APIs -> failure classes. Status words and details first, texts last. https://google.aip.dev/193,
 // https://ai.google.dev/gemini-api/docs/troubleshooting
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 const CLASS_OF_REASON: Readonly<Record<string, FailureClass>> = {
@@ -50,7 +50,7 @@ const NO_CALLER = /unregistered callers|established identity/i;
 const SPENT = /per day|PerDay|prepayment credits|spend(ing)? (cap|limit)|limit: 0\b/;
 
 export function classifyError(answer: ErrorAnswer): UpstreamFailure {
-  const body = read(answer.body);
+  const body = readErrorJson(answer.body);
   const error = errorObject(body);
   const details = detailsOf(error);
   const reason = detail(details, "ErrorInfo")?.["reason"];
@@ -92,15 +92,6 @@ function classOf(answer: ErrorAnswer, reason: string, word: string, message: str
   return general;
 }
 
-function read(body: string): Json | undefined {
-  try {
-    return parseJson(body);
-  } catch (thrown) {
-    if (thrown instanceof JsonError) return undefined;
-    throw thrown;
-  }
-}
-
 /** The error stands under `error`, or in a list of one, or is the body itself. */
 function errorObject(body: Json | undefined): JsonObject | null {
   const outer = Array.isArray(body) ? (body[0] as Json | undefined) : body;
@@ -134,10 +125,5 @@ function fieldOf(details: readonly JsonObject[]): string | null {
 function messageOf(body: Json | undefined, error: JsonObject | null, details: readonly JsonObject[], answer: ErrorAnswer): string {
   const said = [error?.["message"], error?.["error"], error?.["detail"], detail(details, "LocalizedMessage")?.["message"], body];
   const words = said.find((text) => typeof text === "string" && text.trim() !== "");
-  if (typeof words === "string") return words;
-  const title = /<title[^>]*>([^<]{1,200})<\/title>/i.exec(answer.body)?.[1]?.trim();
-  if (title !== undefined && title !== "") return `The provider, or a proxy in front of it, answered ${answer.status} with a web page: ${title}`;
-  const text = answer.body.trim();
-  if (text === "") return `The provider answered ${answer.status} without a word.`;
-  return `The provider, or a proxy in front of it, answered ${answer.status}: ${text.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ").trim().slice(0, 300)}`;
+  return (typeof words === "string" ? words : describeErrorBody(answer.status, answer.body)).slice(0, JUDGED_CHARACTERS);
 }

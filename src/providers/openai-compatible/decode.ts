@@ -21,7 +21,11 @@ export function decodeResponse(row: OpenAICompatibleRow, words: FinishWords, err
   const { choices } = loose;
   if (choices === null) loose["choices"] = [];
   else if (!Array.isArray(choices)) throw new MalformedAnswer("The provider's answer has no choices.");
-  else for (const choice of choices as readonly Json[]) if (isObject(choice)) patchChoice(choice, row, words, errors, body);
+  else
+    for (const choice of choices as readonly Json[]) {
+      if (!isObject(choice)) throw new MalformedAnswer("The provider's answer has a choice that is no object.");
+      patchChoice(choice, row, words, errors, body);
+    }
   patchUsage(loose, row);
   return loose as unknown as ChatAnswer;
 }

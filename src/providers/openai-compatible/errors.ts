@@ -1,6 +1,6 @@
 // A provider's error, in any of the forms that OpenAI-shaped servers and the proxies before them use, as one UpstreamFailure.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
+import { describeErrorBody, isWebPage, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../provider.ts";
 import type { ChoiceFailure } from "./choice.ts";
 import { classOfStatus, CODE_RULES, TEXT_RULES } from "./error-rules.ts";
@@ -15,8 +15,6 @@ export interface ErrorClassifier {
   readonly saysError: (value: Json) => boolean;
 }
 
-const MAX_MESSAGE = 2_000;
-
 export function errorClassifier(row: OpenAICompatibleRow): ErrorClassifier {
   const own = row.errors ?? [];
   const byCode = [...own.filter((rule) => rule.codes !== undefined), ...CODE_RULES];
@@ -25,7 +23,7 @@ export function errorClassifier(row: OpenAICompatibleRow): ErrorClassifier {
   function classifyParsed(status: number, parsed: Json, body: string): UpstreamFailure {
     const facts = readError(parsed, row.causeAt);
     const named = status === 200 ? (facts.status ?? status) : status;
-    const message = facts.message === "" ? wordless(named, body) : facts.message.slice(0, MAX_MESSAGE);
+    const message = facts.message === "" ? describeErrorBody(named, body) : facts.message.slice(0, JUDGED_CHARACTERS);
     const rule = byCode.find((candidate) => matches(candidate, named, facts)) ?? byText.find((candidate) => matches(candidate, named, facts));
     return { class: rule?.class ?? classOfStatus(named), message, param: facts.param, nativeCode: facts.codes[0] ?? null };
   }
@@ -41,7 +39,7 @@ export function errorClassifier(row: OpenAICompatibleRow): ErrorClassifier {
 function matches(rule: ErrorRule, status: number, facts: ErrorFacts): boolean {
   if (rule.statuses !== undefined && !rule.statuses.includes(status)) return false;
   if (rule.codes !== undefined && !facts.codes.some((code) => rule.codes!.includes(code.toLowerCase()))) return false;
-  return rule.text === undefined || rule.text.test(facts.message);
+  return rule.text === undefined || rule.text.test(facts.message.slice(0, JUDGED_CHARACTERS));
 }
 
 function saysError(value: Json): boolean {
@@ -69,7 +67,7 @@ interface ErrorFacts {
 const NO_FACTS: ErrorFacts = { message: "", param: null, codes: [], status: null };
 
 function readError(value: Json | undefined, causeAt: OpenAICompatibleRow["causeAt"]): ErrorFacts {
-  if (typeof value === "string") return { ...NO_FACTS, message: isHtml(value) ? "" : value.trim() };
+  if (typeof value === "string") return { ...NO_FACTS, message: isWebPage(value) ? "" : value.trim() };
   if (Array.isArray(value)) return readError(value[0] as Json | undefined, causeAt);
   if (!isObject(value)) return NO_FACTS;
   const inner = value["error"] ?? firstOf(value["errors"]);
@@ -131,21 +129,7 @@ function withCause(facts: ErrorFacts, error: JsonObject, causeAt: OpenAICompatib
   return { ...facts, message: facts.message === "" ? cause.message : `${facts.message}: ${cause.message}`, codes: [...facts.codes, ...cause.codes] };
 }
 
-function wordless(status: number, body: string): string {
-  if (body.trim() === "") return `The provider answered with status ${status} and no body.`;
-  if (!isHtml(body)) return `The provider answered with status ${status} and no message.`;
-  const title = /<title[^>]*>([^<]{1,200})<\/title>/i.exec(body)?.[1]?.trim();
-  return `The provider's address answered with status ${status} and an HTML page${title === undefined ? "" : ` titled ${JSON.stringify(title)}`}.`;
-}
-
-function isHtml(text: string): boolean {
-  return /^\s*<(!doctype|html|head|body)/i.test(text.slice(0, 512));
-}
-
 function parseOrText(body: string): Json {
-  try {
-    return parseJson(body);
-  } catch {
-    return body;
-  }
+  const parsed = readErrorJson(body);
+  return parsed === undefined ? body : parsed;
 }

@@ -1,0 +1,188 @@
+// What every provider has to make of answers: the same whole and streamed, nothing unexpected of any bytes, and words for every error.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { isObject } from "../../src/core/json.ts";
+import { MalformedAnswer, type Provider, StreamError } from "../../src/providers/provider.ts";
+import { modelNames } from "../spec/parameter-samples.ts";
+import { bodies, SLOW_BODIES, streams } from "./provider-bytes.ts";
+import { examplesOf } from "./provider-examples.ts";
+import { choicesOfStream, choicesOfWhole, encoded } from "./provider-requests.ts";
+
+const RUNS = 400;
+const SLOWEST_MS = 1_000;
+
+export function providerAnswersSuite(provider: Provider): void {
+  answerSuite(provider);
+  strangeBytesSuite(provider);
+  errorSuite(provider);
+}
+
+function answerSuite(provider: Provider): void {
+  const { answers, errors } = examplesOf(provider);
+  const model = modelNames(provider)[0]!;
+  test.each(answers.map((example) => [example.name, example] as const))("whole and streamed say the same: %s", (_, { asked = {}, whole, events, choices }) => {
+    const { memo } = encoded(provider, asked, { model, dropParams: true });
+    expect(choicesOfWhole(provider, whole, memo, model)).toEqual([...choices]);
+    expect(choicesOfStream(provider, events, memo, model, choices.length)).toEqual([...choices]);
+  });
+  test("two streams at once do not mix", () => {
+    const [one, other] = [answers[0]!, answers[1]!];
+    const decoders = [one, other].map(() => provider.openStream({ model, memo: null }));
+    const alone = [one, other].map(({ events }) => said(provider, events, model));
+    const mixed = [[], []] as unknown[][];
+    for (let at = 0; at < Math.max(one.events.length, other.events.length); at++)
+      [one, other].forEach(({ events }, index) => {
+        const event = events[at];
+        if (event !== undefined && event.data !== "[DONE]") mixed[index]!.push(...decoders[index]!.push(event));
+      });
+    decoders.forEach((decoder, index) => mixed[index]!.push(...decoder.end()));
+    expect(mixed).toEqual(alone.map((chunks) => [...chunks]));
+  });
+  test.each(errors.map((error) => [error.message, error] as const))("an error inside a 200 is the provider's failure: %s", (_, { event, body, message }) => {
+    const decoder = provider.openStream({ model, memo: null });
+    const streamed = thrownBy(() => decoder.push({ event, data: JSON.stringify(body) }));
+    expect(streamed).toBeInstanceOf(StreamError);
+    expect((streamed as StreamError).failure.message).toContain(message);
+    const whole = thrownBy(() => provider.decodeResponse(JSON.stringify(body), { model, memo: null }));
+    expect(whole).toBeInstanceOf(StreamError);
+    expect((whole as StreamError).failure.message).toContain(message);
+  });
+  test("what is no answer is a malformed one, and no text of it is repeated", () => {
+    for (const body of ["", "<html><title>It works: secret-word</title></html>", "secret-word", '"secret-word"', "7", "null", "[]", "{}", '{"secret-word": 1}', '{"choices"', "data: {}\n\n"]) {
+      const thrown = thrownBy(() => provider.decodeResponse(body, { model, memo: null }));
+      if (thrown instanceof StreamError) continue;
+      expect([body, thrown instanceof MalformedAnswer]).toEqual([body, true]);
+      expect((thrown as Error).message).not.toContain("It works");
+    }
+  });
+}
+
+function said(provider: Provider, events: readonly { readonly event: string; readonly data: string }[], model: string): readonly unknown[] {
+  const decoder = provider.openStream({ model, memo: null });
+  return [...events.filter(({ data }) => data !== "[DONE]").flatMap((event) => decoder.push(event)), ...decoder.end()];
+}
+
+/** Undefined when nothing is thrown. */
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run();
+    return undefined;
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
+const isOwnFault = (thrown: unknown): boolean => thrown === undefined || thrown instanceof StreamError || thrown instanceof MalformedAnswer;
+
+function strangeBytesSuite(provider: Provider): void {
+  const examples = examplesOf(provider);
+  const model = modelNames(provider)[0]!;
+  test("whole answers of any bytes give an answer, a failure of the provider or a malformed answer, and nothing else", () => {
+    fc.assert(
+      fc.property(bodies(examples), (body) => {
+        const thrown = thrownBy(() => {
+          const answer = provider.decodeResponse(body, { model, memo: null });
+          expect(Array.isArray(answer.choices)).toBe(true);
+          for (const choice of answer.choices) expect([isObject(choice), isObject(choice) && isObject(choice.message)]).toEqual([true, true]);
+        });
+        if (!isOwnFault(thrown)) throw thrown;
+        if (thrown instanceof StreamError) expect(thrown.failure.message.trim()).not.toBe("");
+      }),
+      { numRuns: RUNS },
+    );
+  });
+  test("streams of any events give chunks, a failure of the provider or a malformed answer, and nothing else", () => {
+    fc.assert(
+      fc.property(streams(examples), (events) => {
+        const thrown = thrownBy(() => {
+          const decoder = provider.openStream({ model, memo: null });
+          const chunks = events.flatMap((event) => decoder.push(event));
+          for (const chunk of [...chunks, ...decoder.end()]) expect([isObject(chunk), Array.isArray(chunk.choices)]).toEqual([true, true]);
+        });
+        if (!isOwnFault(thrown)) throw thrown;
+        if (thrown instanceof StreamError) expect(thrown.failure.message.trim()).not.toBe("");
+      }),
+      { numRuns: RUNS },
+    );
+  });
+  test("takes no longer than its size deserves, whatever the body is made of", () => {
+    const slow: string[] = [];
+    const ways: readonly (readonly [string, (body: string) => unknown])[] = [
+      ["classifyError", (body) => provider.classifyError({ status: 400, body })],
+      ["decodeResponse", (body) => provider.decodeResponse(body, { model, memo: null })],
+      ["openStream", (body) => provider.openStream({ model, memo: null }).push({ event: "", data: body })],
+      ["openStream, event error", (body) => provider.openStream({ model, memo: null }).push({ event: "error", data: body })],
+    ];
+    for (const [name, body] of SLOW_BODIES)
+      for (const [way, run] of ways) {
+        const startedMs = performance.now();
+        const thrown = thrownBy(() => run(body));
+        if (!isOwnFault(thrown)) throw thrown;
+        const tookMs = performance.now() - startedMs;
+        if (tookMs > SLOWEST_MS) slow.push(`${way}: ${name}, ${body.length} characters: ${Math.round(tookMs)} ms`);
+      }
+    expect(slow).toEqual([]);
+  }, 120_000);
+}
+
+const FAILURE_CLASSES: readonly string[] = ["authentication", "permission", "not_found", "rate_limit", "quota", "context_length", "content_policy", "invalid_request", "overloaded", "server", "timeout"];
+const WORDS = "The sum of the parts is odd.";
+/** Bodies that say something, in all the forms that vendors and the proxies before them have. */
+const TELLING: readonly (readonly [form: string, body: string])[] = [
+  ["a text", WORDS],
+  ["a JSON string", JSON.stringify(WORDS)],
+  ["{error: {message}}", JSON.stringify({ error: { message: WORDS, type: "some_error", code: "some_code", param: null } })],
+  ["{error: text}", JSON.stringify({ error: WORDS })],
+  ["{message}", JSON.stringify({ message: WORDS })],
+  ["{detail: text}", JSON.stringify({ detail: WORDS })],
+  ["{detail: [...]}", JSON.stringify({ detail: [{ loc: ["body", "n"], msg: WORDS, type: "value_error" }] })],
+  ["a list with one error", JSON.stringify([{ error: { message: WORDS } }])],
+  ["a list of texts", JSON.stringify([WORDS])],
+  ["a page with a title", `<!DOCTYPE html><html><head><title>${WORDS}</title></head><body>secret-body</body></html>`],
+];
+/** Bodies that say nothing: then the status has to. */
+const SILENT: readonly (readonly [form: string, body: string])[] = [
+  ["nothing", ""],
+  ["white space", " \n "],
+  ["an empty object", "{}"],
+  ["an empty list", "[]"],
+  ["null", "null"],
+  ["an empty error", '{"error":{}}'],
+  ["an empty message", '{"error":{"message":""}}'],
+  ["a page without a title", "<html><body></body></html>"],
+];
+const STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529];
+
+function errorSuite(provider: Provider): void {
+  test("tells the words of an error, in whatever form they come", () => {
+    const faults: string[] = [];
+    for (const [form, body] of TELLING)
+      for (const status of STATUSES) {
+        const { class: failureClass, message, param } = provider.classifyError({ status, body });
+        if (!FAILURE_CLASSES.includes(failureClass)) faults.push(`${form}: the class is ${failureClass}`);
+        if (!message.includes(WORDS) || /<html|secret-body/i.test(message)) faults.push(`${form} with ${status}: ${message}`);
+        if (param === "") faults.push(`${form}: param is empty`);
+      }
+    expect(faults).toEqual([]);
+  });
+  test("tells the status of an error that has no words", () => {
+    const faults = SILENT.flatMap(([form, body]) => STATUSES.map((status) => [form, status, provider.classifyError({ status, body }).message] as const).filter(([, status, message]) => !message.includes(String(status)))).map(([form, status, message]) => `${form} with ${status}: ${JSON.stringify(message)}`);
+    expect(faults).toEqual([]);
+  });
+  test("the status decides where nothing else does", () => {
+    const classes = Object.fromEntries([400, 401, 403, 404, 429, 500, 502, 503, 504].map((status) => [status, provider.classifyError({ status, body: "" }).class]));
+    expect(classes).toEqual({ 400: "invalid_request", 401: "authentication", 403: "permission", 404: "not_found", 429: "rate_limit", 500: "server", 502: "server", 503: "overloaded", 504: "timeout" });
+  });
+  test("any bytes get a class and words", () => {
+    fc.assert(
+      fc.property(bodies(examplesOf(provider)), fc.constantFrom(...STATUSES, 200), (body, status) => {
+        const { class: failureClass, message, param, nativeCode } = provider.classifyError({ status, body });
+        expect(FAILURE_CLASSES).toContain(failureClass);
+        expect(typeof message).toBe("string");
+        expect(message.trim()).not.toBe("");
+        for (const word of [param, nativeCode]) expect(word === null || typeof word === "string").toBe(true);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
