@@ -116,6 +116,7 @@ function run(program, args) {
   const child = spawn(program, args, { stdio: "inherit", env: environment(process.env) });
   // a terminal gives Ctrl-C to the whole foreground group: forwarded, it would arrive twice and look like impatience
   for (const signal of FORWARDED) process.on(signal, () => signal === "SIGINT" && isatty(0) ? undefined : child.kill(signal));
+  followParent(child);
   child.on("error", (error) => fail(`${program} could not be started: ${error.message}`));
   child.on("exit", (code, signal) => {
     if (signal === null) process.exit(code);
@@ -124,6 +125,18 @@ function run(program, args) {
     // a signal that ends no Node process, such as one that is ignored here
     setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
   });
+}
+
+/** npm does not hand a signal on: when it is gone, whoever ended it meant the gateway, which then drains. */
+function followParent(child) {
+  if (process.env["npm_lifecycle_event"] === undefined) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    child.kill("SIGTERM");
+  }, 250);
+  timer.unref();
 }
 
 function readManifest(folder) {

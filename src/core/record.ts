@@ -14,7 +14,7 @@ export interface Attempt {
   code: ErrorCode | null;
   /** The provider's own error code or type. */
   nativeCode: string | null;
-  /** Milliseconds from sending the request to the head of the answer, to its first content, to its end. */
+  /** Milliseconds from the arrival of the call to the head of the provider's answer, to its first content, to the end of the attempt. */
   headMs: number | null;
   firstContentMs: number | null;
   totalMs: number | null;

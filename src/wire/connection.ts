@@ -1,0 +1,179 @@
+// One TCP or TLS connection on Bun.connect: made, written to, paused and closed. What comes on it goes to its owner, which changes over its life.
+// Each read of Bun comes in memory of its own, so the bytes may be kept; a write takes what the kernel takes and buffers nothing.
+import { createConnection, type Socket as ProbeSocket } from "node:net";
+import type { Socket, SocketHandler, TLSOptions } from "bun";
+import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
+
+/** After `closed` nothing more is called. */
+export interface ConnectionOwner {
+  /** Only now something can be written; over TLS the certificate has been checked. */
+  connected(connection: Connection): void;
+  /** The bytes are the owner's to keep and to change. */
+  received(connection: Connection, bytes: Buffer): void;
+  /** The peer has closed in order (FIN); `closed` follows. */
+  ended(connection: Connection): void;
+  /** `code` says why where there is an error: ECONNRESET, ECONNREFUSED, ERR_TLS_CERT_ALTNAME_INVALID. Not called after close(). */
+  closed(connection: Connection, code: string | undefined): void;
+}
+
+export class Connection {
+  readonly key: string;
+  owner: ConnectionOwner;
+  /** Of a clock that never goes back; set while nobody uses it. */
+  idleUntilMs = 0;
+  #socket: Socket<Connection> | undefined = undefined;
+  #probe: ProbeSocket | undefined = undefined;
+  #state: "connecting" | "open" | "closed" = "connecting";
+  #paused = false;
+  /** What the kernel has not taken yet. */
+  #unsent: Buffer | undefined = undefined;
+  /** What a TLS failure says, before the socket closes for it. */
+  #errorCode: string | undefined = undefined;
+
+  constructor(key: string, owner: ConnectionOwner) {
+    this.key = key;
+    this.owner = owner;
+  }
+
+  get isOpen(): boolean {
+    return this.#state === "open";
+  }
+
+  /** Bun gives no way to end an attempt to connect before it succeeds or the kernel gives it up, which takes two minutes. */
+  get isHanging(): boolean {
+    return this.#state === "connecting" && this.#socket === undefined && this.#probe === undefined;
+  }
+
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
+  /** A part of the last request has not been sent. */
+  get hasUnsent(): boolean {
+    return this.#unsent !== undefined;
+  }
+
+  /** `probeFirst`: only after another attempt, which close() can end, has shown that something answers there. */
+  connect(target: HttpTarget, tls: TLSOptions | undefined, probeFirst: boolean): void {
+    if (!probeFirst) return this.#connect(target, tls);
+    this.#probe = createConnection({ host: target.hostname, port: target.port });
+    this.#probe.once("error", (error) => this.#close(codeOf(error) ?? "ECONNREFUSED"));
+    this.#probe.once("connect", () => {
+      if (this.#state === "closed") return;
+      this.#probe?.destroy();
+      this.#probe = undefined;
+      this.#connect(target, tls);
+    });
+  }
+
+  #connect(target: HttpTarget, tls: TLSOptions | undefined): void {
+    const { hostname, port } = target;
+    Bun.connect<Connection>({ hostname, port, socket: tls === undefined ? PLAIN_HANDLERS : TLS_HANDLERS, data: this, ...(tls === undefined ? {} : { tls }) }).catch((thrown: unknown) => this.#close(codeOf(thrown) ?? "ECONNREFUSED"));
+  }
+
+  /** All of it leaves in order, now or as the peer takes it. False: the connection is gone, without a byte sent. */
+  write(request: EncodedRequest): boolean {
+    const written = this.#socket?.write(request.data) ?? -1;
+    if (written < 0) return false;
+    if (written < request.byteLength) this.#unsent = (typeof request.data === "string" ? Buffer.from(request.data) : request.data).subarray(written);
+    return true;
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#socket?.resume();
+  }
+
+  /** At once, whatever is under way: the peer sees a reset. Tells the owner nothing. */
+  close(): void {
+    this.#state = "closed";
+    this.#unsent = undefined;
+    this.#probe?.destroy();
+    this.#socket?.terminate();
+  }
+
+  #close(code: string | undefined): void {
+    if (this.#state === "closed") return;
+    this.close();
+    this.owner.closed(this, code);
+  }
+
+  /** The handlers below; not for owners. */
+  opened(socket: Socket<Connection>): void {
+    this.#socket = socket;
+    if (this.#state === "closed") {
+      socket.terminate();
+      return;
+    }
+    // What keeps the process alive are the clocks of calls, not connections that wait for one.
+    socket.unref();
+    socket.setNoDelay(true);
+  }
+
+  ready(): void {
+    if (this.#state !== "connecting") return;
+    this.#state = "open";
+    this.owner.connected(this);
+  }
+
+  authorized(isTrusted: boolean, error: Error | null): void {
+    if (isTrusted && error === null) this.ready();
+    else this.#close(codeOf(error) ?? "ERR_TLS_HANDSHAKE");
+  }
+
+  drained(): void {
+    if (this.#unsent === undefined || this.#socket === undefined) return;
+    const written = this.#socket.write(this.#unsent);
+    if (written < 0) return;
+    this.#unsent = written < this.#unsent.length ? this.#unsent.subarray(written) : undefined;
+  }
+
+  failed(error: Error): void {
+    this.#errorCode ??= codeOf(error);
+  }
+
+  received(bytes: Buffer): void {
+    if (this.#state === "open") this.owner.received(this, bytes);
+  }
+
+  ended(): void {
+    if (this.#state === "open") this.owner.ended(this);
+  }
+
+  lost(error: Error | undefined): void {
+    this.#close(codeOf(error) ?? this.#errorCode);
+  }
+}
+
+const SHARED_HANDLERS: SocketHandler<Connection> = {
+  binaryType: "buffer",
+  data: (socket, bytes) => socket.data.received(bytes),
+  drain: (socket) => socket.data.drained(),
+  end: (socket) => socket.data.ended(),
+  close: (socket, error) => socket.data.lost(error),
+  error: (socket, error) => socket.data.failed(error),
+  // The promise of Bun.connect tells the same.
+  connectError: () => undefined,
+};
+const PLAIN_HANDLERS: SocketHandler<Connection> = {
+  ...SHARED_HANDLERS,
+  open(socket) {
+    socket.data.opened(socket);
+    socket.data.ready();
+  },
+};
+const TLS_HANDLERS: SocketHandler<Connection> = {
+  ...SHARED_HANDLERS,
+  open: (socket) => socket.data.opened(socket),
+  handshake: (socket, isTrusted, error) => socket.data.authorized(isTrusted, error),
+};
+
+function codeOf(thrown: unknown): string | undefined {
+  const code = typeof thrown === "object" && thrown !== null ? (thrown as { readonly code?: unknown }).code : undefined;
+  return typeof code === "string" && code !== "" ? code : undefined;
+}

@@ -1,0 +1,440 @@
+// HTTP/1.1 answers to POST, out of bytes that come cut anywhere. Strict after RFC 9112: where it lets a client repair bare line feeds, folded fields
+// or odd lengths, the answer is refused instead, because two readers that repair differently see two answers.
+import { UpstreamFault } from "./upstream.ts";
+
+/** Bytes of one head; also of the informational ones before it, each by itself. */
+export const MAX_HEAD_BYTES = 64 * 1024;
+export const MAX_HEAD_FIELDS = 256;
+const MAX_INFORMATIONAL = 16;
+/** Of one chunk's extensions, and of all trailer fields together. Neither is used. */
+const MAX_SKIPPED_BYTES = 16 * 1024;
+
+const HTAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
+const SP = 0x20;
+const COLON = 0x3a;
+const SEMICOLON = 0x3b;
+
+const VERSION_START = Buffer.from("HTTP/1.");
+/** 1 for the bytes that a field name may have. */
+const IN_TOKEN = new Uint8Array(256);
+for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") IN_TOKEN[character.charCodeAt(0)] = 1;
+/** The value of a hexadecimal digit, 255 for every other byte. */
+const HEX_DIGIT = new Uint8Array(256).fill(255);
+for (let digit = 0; digit < 16; digit++) for (const character of [digit.toString(16), digit.toString(16).toUpperCase()]) HEX_DIGIT[character.charCodeAt(0)] = digit;
+
+/** `head`: not all of the head is there. `close`: the body ends with the connection. */
+type Phase = "head" | "length" | "chunked" | "close" | "complete";
+type ChunkPhase = "size" | "padding" | "extension" | "size line feed" | "data" | "data end" | "data line feed" | "trailer" | "trailer text" | "trailer line feed" | "last line feed";
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** Reads one answer. It may keep the bytes that it is given, and may move what is in them. */
+export class ResponseParser {
+  #phase: Phase = "head";
+  /** Bytes of this answer have come, be they of an informational head. */
+  #started = false;
+  #excess = false;
+
+  // The head, while it is incomplete: what has come of it, up to #held, and how far that has been read.
+  #buffer: Buffer = NO_BYTES;
+  #held = 0;
+  #headStart = 0;
+  #lineStart = 0;
+  #scanned = 0;
+  #informational = 0;
+
+  #status = 0;
+  #minorVersion = 0;
+  #fields = 0;
+  #contentLength = -1;
+  #transferEncoding: string | undefined = undefined;
+  #connection: string | undefined = undefined;
+  #keepAlive: string | undefined = undefined;
+  #contentEncoding: string | undefined = undefined;
+  #headText = "";
+  #lowerHeadText: string | undefined = undefined;
+
+  /** Bytes to come of the body, or of the chunk. */
+  #left = 0;
+  #chunkPhase: ChunkPhase = "size";
+  #sizeDigits = 0;
+  #skippedBytes = 0;
+  #lastChunkSeen = false;
+
+  get started(): boolean {
+    return this.#started;
+  }
+
+  get hasHead(): boolean {
+    return this.#phase !== "head";
+  }
+
+  /** The whole answer has come. */
+  get complete(): boolean {
+    return this.#phase === "complete";
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  /** The length of the body that the head gives, when it is the body's framing. */
+  get contentLength(): number | undefined {
+    return this.#transferEncoding === undefined && this.#contentLength >= 0 ? this.#contentLength : undefined;
+  }
+
+  /** In lower case; undefined without one. */
+  get contentEncoding(): string | undefined {
+    return this.#contentEncoding === undefined || this.#contentEncoding === "identity" ? undefined : this.#contentEncoding;
+  }
+
+  /** The connection can take another request: the answer is complete, nothing came after it, and its sender keeps the connection. */
+  get reusable(): boolean {
+    if (this.#phase !== "complete" || this.#excess || this.#minorVersion === 0) return false;
+    // RFC 9112 6.3: what stands between us may have framed it by the other one.
+    if (this.#transferEncoding !== undefined && this.#contentLength >= 0) return false;
+    return this.#connection === undefined || !/(?:^|,)[ \t]*close[ \t]*(?:,|$)/.test(this.#connection);
+  }
+
+  /** How long the sender says that it keeps an idle connection, in ms. */
+  get idleTimeoutMs(): number | undefined {
+    const seconds = this.#keepAlive === undefined ? undefined : /(?:^|[, \t])timeout[ \t]*=[ \t]*"?(\d{1,9})/.exec(this.#keepAlive)?.[1];
+    return seconds === undefined ? undefined : Number(seconds) * 1_000;
+  }
+
+  /** A field's value by lower-case name, those of several fields joined by commas, or null. */
+  header(name: string): string | null {
+    this.#lowerHeadText ??= this.#headText.toLowerCase();
+    const start = `\r\n${name}:`;
+    let value: string | null = null;
+    for (let at = this.#lowerHeadText.indexOf(start); at >= 0; at = this.#lowerHeadText.indexOf(start, at + start.length)) {
+      const valueStart = at + start.length;
+      const one = withoutSpace(this.#headText.slice(valueStart, this.#headText.indexOf("\r", valueStart)));
+      value = value === null ? one : `${value}, ${one}`;
+    }
+    return value;
+  }
+
+  /** The bytes of the body that are in these bytes, or null. Throws UpstreamFault `malformed`. */
+  push(bytes: Buffer): Buffer | null {
+    if (bytes.length === 0) return null;
+    this.#started = true;
+    if (this.#phase === "head") {
+      const bodyStart = this.#readHead(bytes);
+      if (bodyStart < 0 || bodyStart === bytes.length) return null;
+      return this.#readBody(bodyStart === 0 ? bytes : bytes.subarray(bodyStart));
+    }
+    return this.#readBody(bytes);
+  }
+
+  /** The sender has closed the connection in order: whether the answer is complete. */
+  end(): boolean {
+    // RFC 9112 8: chunks are complete with the last one, even if nothing ends the trailer.
+    if (this.#phase === "close" || (this.#phase === "chunked" && this.#lastChunkSeen)) this.#phase = "complete";
+    return this.#phase === "complete";
+  }
+
+  /** Gives where in `bytes` the body begins, or -1 while the head is incomplete. */
+  #readHead(bytes: Buffer): number {
+    const heldBefore = this.#held;
+    this.#hold(bytes);
+    for (;;) {
+      const end = this.#readLines();
+      if (end < 0) {
+        if (this.#held - this.#headStart > MAX_HEAD_BYTES) throw malformed(`has a head of more than ${MAX_HEAD_BYTES} bytes`);
+        return -1;
+      }
+      if (end - this.#headStart > MAX_HEAD_BYTES) throw malformed(`has a head of more than ${MAX_HEAD_BYTES} bytes`);
+      if (this.#status >= 200) {
+        this.#headText = this.#buffer.latin1Slice(this.#headStart, end);
+        this.#buffer = NO_BYTES;
+        this.#chooseFraming();
+        return end - heldBefore;
+      }
+      if (this.#status === 101) throw malformed("switches to a protocol that nobody asked for");
+      if (++this.#informational > MAX_INFORMATIONAL) throw malformed("has too many informational heads");
+      this.#forgetHead(end);
+    }
+  }
+
+  #hold(bytes: Buffer): void {
+    if (this.#held === 0) {
+      this.#buffer = bytes;
+      this.#held = bytes.length;
+      return;
+    }
+    const held = this.#held + bytes.length;
+    if (this.#buffer.length < held) {
+      const larger = Buffer.allocUnsafe(Math.max(held, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, this.#held);
+      this.#buffer = larger;
+    }
+    bytes.copy(this.#buffer, this.#held);
+    this.#held = held;
+  }
+
+  #forgetHead(end: number): void {
+    this.#headStart = end;
+    this.#status = 0;
+    this.#fields = 0;
+    this.#contentLength = -1;
+    this.#transferEncoding = undefined;
+    this.#connection = undefined;
+    this.#keepAlive = undefined;
+    this.#contentEncoding = undefined;
+  }
+
+  /** Gives the position after the blank line, or -1 when it has not come. */
+  #readLines(): number {
+    const buffer = this.#buffer;
+    const held = this.#held;
+    let lineStart = this.#lineStart;
+    let at = this.#scanned;
+    let end = -1;
+    for (;;) {
+      let byte = 1;
+      while (at < held && ((byte = buffer[at] as number) > CR || (byte !== CR && byte !== LF && byte !== 0))) at++;
+      if (at === held) break;
+      if (byte !== CR) throw malformed(byte === LF ? "has a line feed by itself in its head" : "has a zero byte in its head");
+      if (at + 1 === held) break;
+      if (buffer[at + 1] !== LF) throw malformed("has a carriage return by itself in its head");
+      const line = lineStart;
+      const lineEnd = at;
+      at += 2;
+      lineStart = at;
+      if (this.#status === 0) this.#readStatusLine(buffer, line, lineEnd);
+      else if (line < lineEnd) this.#readField(buffer, line, lineEnd);
+      else {
+        end = at;
+        break;
+      }
+    }
+    this.#lineStart = lineStart;
+    this.#scanned = at;
+    // What speaks another protocol may never end its line.
+    if (end < 0 && this.#status === 0 && !startsLike(buffer, lineStart, held)) throw notHttp();
+    return end;
+  }
+
+  /** `HTTP/1.1 200 OK`; the reason may be missing, with its space. */
+  #readStatusLine(buffer: Buffer, start: number, end: number): void {
+    const version = start + VERSION_START.length;
+    if (end < version + 5 || !startsLike(buffer, start, end)) throw notHttp();
+    this.#minorVersion = digitAt(buffer, version);
+    const status = 100 * digitAt(buffer, version + 2) + 10 * digitAt(buffer, version + 3) + digitAt(buffer, version + 4);
+    // NaN fails both.
+    if (!(this.#minorVersion <= 1) || !(status >= 100)) throw notHttp();
+    if (buffer[version + 1] !== SP || (end > version + 5 && buffer[version + 5] !== SP)) throw notHttp();
+    this.#status = status;
+  }
+
+  #readField(buffer: Buffer, start: number, end: number): void {
+    if (++this.#fields > MAX_HEAD_FIELDS) throw malformed(`has more than ${MAX_HEAD_FIELDS} fields in its head`);
+    let colon = start;
+    while (colon < end && IN_TOKEN[buffer[colon] as number] === 1) colon++;
+    // Also where a folded line or a space before the colon stands.
+    if (colon === start || buffer[colon] !== COLON) throw malformed("has a line in its head that is no field");
+    switch (colon - start) {
+      case 10:
+        if (isName(buffer, start, "connection")) this.#connection = joined(this.#connection, lowerValue(buffer, colon, end));
+        else if (isName(buffer, start, "keep-alive")) this.#keepAlive = lowerValue(buffer, colon, end);
+        break;
+      case 14:
+        if (isName(buffer, start, "content-length")) this.#readContentLength(withoutSpace(buffer.latin1Slice(colon + 1, end)));
+        break;
+      case 16:
+        if (isName(buffer, start, "content-encoding")) this.#contentEncoding = joined(this.#contentEncoding, lowerValue(buffer, colon, end));
+        break;
+      case 17:
+        if (isName(buffer, start, "transfer-encoding")) this.#transferEncoding = joined(this.#transferEncoding, lowerValue(buffer, colon, end));
+        break;
+      default:
+    }
+  }
+
+  /** Also `2, 2`, which is what becomes of two fields on the way (RFC 9110 8.6). */
+  #readContentLength(value: string): void {
+    for (const one of value.split(",")) {
+      const digits = withoutSpace(one);
+      const length = /^\d{1,16}$/.test(digits) ? Number(digits) : NaN;
+      if (!Number.isSafeInteger(length)) throw malformed("has a Content-Length that is no number");
+      if (this.#contentLength >= 0 && this.#contentLength !== length) throw malformed("has two lengths");
+      this.#contentLength = length;
+    }
+  }
+
+  #chooseFraming(): void {
+    if (this.#transferEncoding !== undefined && this.#transferEncoding !== "chunked") throw malformed("has a transfer encoding other than chunked");
+    if (this.#status === 204 || this.#status === 304) this.#phase = "complete";
+    else if (this.#transferEncoding !== undefined) this.#phase = "chunked";
+    else if (this.#contentLength < 0) this.#phase = "close";
+    else {
+      this.#left = this.#contentLength;
+      this.#phase = this.#left === 0 ? "complete" : "length";
+    }
+  }
+
+  #readBody(bytes: Buffer): Buffer | null {
+    if (this.#phase === "chunked") return this.#readChunks(bytes);
+    if (this.#phase === "close") return bytes;
+    if (this.#phase === "complete") {
+      this.#excess = true;
+      return null;
+    }
+    const left = this.#left;
+    if (bytes.length < left) {
+      this.#left = left - bytes.length;
+      return bytes;
+    }
+    this.#phase = "complete";
+    if (bytes.length === left) return bytes;
+    this.#excess = true;
+    return bytes.subarray(0, left);
+  }
+
+  /** Moves the data of all chunks together, to where the first one stands. */
+  #readChunks(bytes: Buffer): Buffer | null {
+    const length = bytes.length;
+    let dataStart = 0;
+    let dataEnd = 0;
+    let at = 0;
+    while (at < length) {
+      if (this.#chunkPhase === "data") {
+        const end = Math.min(length, at + this.#left);
+        if (dataStart === dataEnd) dataStart = dataEnd = at;
+        if (dataEnd !== at) bytes.copyWithin(dataEnd, at, end);
+        dataEnd += end - at;
+        this.#left -= end - at;
+        at = end;
+        if (this.#left === 0) this.#chunkPhase = "data end";
+      } else {
+        this.#readChunkFrame(bytes[at++] as number);
+        if (this.#lastChunkSeen && this.complete) {
+          this.#excess = at < length;
+          break;
+        }
+      }
+    }
+    return dataEnd > dataStart ? bytes.subarray(dataStart, dataEnd) : null;
+  }
+
+  /** One byte of what stands around the data. */
+  #readChunkFrame(byte: number): void {
+    switch (this.#chunkPhase) {
+      case "size": {
+        const digit = HEX_DIGIT[byte] as number;
+        if (digit < 16) {
+          this.#left = 16 * this.#left + digit;
+          if (++this.#sizeDigits > 16 || this.#left > Number.MAX_SAFE_INTEGER) throw malformed("has a chunk of no possible size");
+          return;
+        }
+        if (this.#sizeDigits === 0) throw malformed("has a chunk whose size is no number");
+        this.#afterSize(byte);
+        return;
+      }
+      case "padding":
+        this.#afterSize(byte);
+        return;
+      case "extension":
+        this.#skip(byte);
+        if (byte === CR) this.#chunkPhase = "size line feed";
+        return;
+      case "size line feed":
+        expectLineFeed(byte);
+        this.#sizeDigits = 0;
+        this.#skippedBytes = 0;
+        this.#lastChunkSeen = this.#left === 0;
+        this.#chunkPhase = this.#lastChunkSeen ? "trailer" : "data";
+        return;
+      case "data end":
+        if (byte !== CR) throw malformed("has a chunk that is longer than its size");
+        this.#chunkPhase = "data line feed";
+        return;
+      case "data line feed":
+        expectLineFeed(byte);
+        this.#chunkPhase = "size";
+        return;
+      case "trailer":
+      case "trailer text":
+        this.#skip(byte);
+        if (byte !== CR) this.#chunkPhase = "trailer text";
+        else this.#chunkPhase = this.#chunkPhase === "trailer" ? "last line feed" : "trailer line feed";
+        return;
+      case "trailer line feed":
+        expectLineFeed(byte);
+        this.#chunkPhase = "trailer";
+        return;
+      case "last line feed":
+        expectLineFeed(byte);
+        this.#phase = "complete";
+        return;
+      case "data":
+    }
+  }
+
+  #afterSize(byte: number): void {
+    if (byte === CR) this.#chunkPhase = "size line feed";
+    else if (byte === SEMICOLON) this.#chunkPhase = "extension";
+    else if (byte === SP || byte === HTAB) {
+      this.#skip(byte);
+      this.#chunkPhase = "padding";
+    } else throw malformed("has a chunk whose size is no number");
+  }
+
+  #skip(byte: number): void {
+    if (byte === LF || byte === 0) throw malformed("has a line feed by itself, or a zero byte, between its chunks");
+    if (++this.#skippedBytes > MAX_SKIPPED_BYTES) throw malformed("has too much between its chunks");
+  }
+}
+
+function malformed(what: string): UpstreamFault {
+  return new UpstreamFault("malformed", `the provider's answer ${what}`);
+}
+
+function notHttp(): UpstreamFault {
+  return new UpstreamFault("malformed", "the provider's answer is no HTTP");
+}
+
+function expectLineFeed(byte: number): void {
+  if (byte !== LF) throw malformed("has a carriage return by itself between its chunks");
+}
+
+function startsLike(buffer: Buffer, start: number, end: number): boolean {
+  const length = Math.min(end - start, VERSION_START.length);
+  for (let index = 0; index < length; index++) if (buffer[start + index] !== VERSION_START[index]) return false;
+  return true;
+}
+
+function digitAt(buffer: Buffer, at: number): number {
+  const digit = (buffer[at] as number) - 0x30;
+  return digit >= 0 && digit <= 9 ? digit : NaN;
+}
+
+/** `name` is in lower case and as long as what stands at `start`, which is a token: no byte of one but a letter becomes a letter of it by the bit. */
+function isName(buffer: Buffer, start: number, name: string): boolean {
+  for (let index = 0; index < name.length; index++) if (((buffer[start + index] as number) | 0x20) !== name.charCodeAt(index)) return false;
+  return true;
+}
+
+function lowerValue(buffer: Buffer, colon: number, end: number): string {
+  return withoutSpace(buffer.latin1Slice(colon + 1, end)).toLowerCase();
+}
+
+function joined(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
+}
+
+/** Without spaces and tabs around it, which is less than trim() takes. */
+function withoutSpace(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return start === 0 && end === text.length ? text : text.slice(start, end);
+}
+
+function isSpace(code: number): boolean {
+  return code === SP || code === HTAB;
+}
