@@ -2,9 +2,11 @@
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, TokenSecret } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { isSameSecret, parseTokenText } from "./access-token.ts";
+import { isSameSecret, parseTokenText, TOKEN_TEXT_LENGTH } from "./access-token.ts";
 
 const SCHEME = /^bearer +/i;
+const USUAL_SCHEME = "Bearer ";
+const USUAL_LENGTH = USUAL_SCHEME.length + TOKEN_TEXT_LENGTH;
 
 /**
  * Throws GatewayError `missing_token`, `invalid_token`, `expired_token` or `revoked_token`; no message repeats what was sent. Expiry and
@@ -22,6 +24,8 @@ export function authenticate(authorization: string | null, snapshot: Pick<Snapsh
 
 /** What stands after `Bearer`; empty when it is no token anyway. */
 function bearerText(authorization: string | null): string {
+  // the usual header needs no closer look: what follows the scheme is judged as a token
+  if (authorization?.length === USUAL_LENGTH && authorization.startsWith(USUAL_SCHEME)) return authorization.slice(USUAL_SCHEME.length);
   const header = authorization?.trim() ?? "";
   if (header === "") throw new GatewayError("missing_token", "No access token was sent. Send the header `Authorization: Bearer <token>`.");
   // Two headers arrive joined by a comma. Which of them counts is nobody's to guess: a proxy in front may have looked at the other one.

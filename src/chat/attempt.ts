@@ -40,7 +40,7 @@ async function send(encoded: EncodedRequest, { provider, target }: Resolved, cal
   const signed = provider.sign(encoded.request, target.credential, call.context.clock.now());
   const pinnedAddress = target.guardedField === null ? undefined : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField })).pinnedAddress;
   const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = limits;
-  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal: call.controller.signal, controller: call.controller, pinnedAddress });
+  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal: call.signal, pinnedAddress });
 }
 
 async function refusal(response: UpstreamResponse, { provider, target }: Resolved, call: Call, record: Attempt): Promise<GatewayError> {
@@ -50,7 +50,7 @@ async function refusal(response: UpstreamResponse, { provider, target }: Resolve
     return new GatewayError("upstream_invalid_response", `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`);
   }
   const body = await call.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
-  call.controller.signal.throwIfAborted();
+  call.signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
   record.nativeCode = failure.nativeCode;
   return failureError(failure, context);

@@ -1,4 +1,5 @@
 // One call from arrival to its record: its clock, its one abort signal, what is known of it so far. The record is published exactly once.
+import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
@@ -22,7 +23,7 @@ export class Call {
   readonly cors: Readonly<Record<string, string>>;
   readonly #http: Request;
   readonly #startedMs: number;
-  readonly #controller = new AbortController();
+  readonly #cancellation = new Cancellation();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #upstreamMs = 0;
   #waitingSinceMs: number | null = null;
@@ -55,8 +56,8 @@ export class Call {
 
   readonly #clientLeft = (): void => this.cancel();
 
-  get controller(): AbortController {
-    return this.#controller;
+  get signal(): CancelSignal {
+    return this.#cancellation;
   }
   get traceId(): string {
     return this.record.traceId;
@@ -83,7 +84,7 @@ export class Call {
     const timeoutMs = request.options.timeoutMs ?? this.#clientLimitMs() ?? this.snapshot.limits.defaultTimeoutMs;
     const leftMs = Math.max(0, timeoutMs - this.elapsedMs());
     // a timer holds 2^31 ms at most
-    this.#timer = setTimeout(() => this.#controller.abort(outOfTime(timeoutMs)), Math.min(leftMs, 2 ** 31 - 1));
+    this.#timer = setTimeout(() => this.#cancellation.abort(outOfTime(timeoutMs)), Math.min(leftMs, 2 ** 31 - 1));
   }
 
   #clientLimitMs(): number | null {
@@ -148,7 +149,7 @@ export class Call {
   cancel(): void {
     if (this.#published) return;
     this.record.cancelled = true;
-    this.#controller.abort(new GatewayError("client_closed", "The client left before the answer was complete."));
+    this.#cancellation.abort(new GatewayError("client_closed", "The client left before the answer was complete."));
   }
 
   /** The error answer for anything thrown; closes the call. */

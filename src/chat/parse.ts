@@ -104,7 +104,7 @@ function checkParams(common: Readonly<Record<string, Json>>): ChatParams {
 /** Fields whose engine is not there yet are validated and then refused, never ignored. */
 function refuseLater(gateway: Readonly<Record<string, Json>>): void {
   for (const [name, value] of Object.entries(gateway)) {
-    const later = (GATEWAY as Readonly<Record<string, (typeof FIELDS) extends ReadonlyMap<string, infer F> ? F : never>>)[name]?.later;
+    const later = FIELDS.get(name)?.later;
     if (later === true || (typeof later === "function" && later(value)))
       throw new GatewayError("not_yet_supported", `${name} is valid, but this version of the gateway does not act on it yet; leave it out.`, { param: name });
   }

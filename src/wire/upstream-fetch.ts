@@ -99,10 +99,8 @@ type State = "open" | "ended" | "stopped";
 
 /** One call from sending to the end of its body: its clock, its link to the caller's signal, and the connection that it holds. */
 class Exchange implements UpstreamBody {
-  readonly abort: AbortController;
+  readonly abort = new AbortController();
   readonly #call: UpstreamCall;
-  /** The caller's signal has to be handed on; a controller that is the caller's own needs no link. */
-  readonly #linked: boolean;
   #state: State = "open";
   /** Why it was stopped: a fault, or the reason of the caller's signal. */
   #reason: unknown = undefined;
@@ -118,19 +116,16 @@ class Exchange implements UpstreamBody {
 
   constructor(call: UpstreamCall) {
     this.#call = call;
-    this.#linked = call.controller === undefined;
-    this.abort = call.controller ?? new AbortController();
-    if (this.#linked) call.signal.addEventListener("abort", this);
-  }
-
-  get stopped(): boolean {
-    if (this.#state === "open" && this.#call.signal.aborted) this.#stop(this.#call.signal.reason);
-    return this.#state === "stopped";
+    call.signal.addEventListener("abort", this);
   }
 
   /** For the caller's signal. */
   handleEvent(): void {
     this.#stop(this.#call.signal.reason);
+  }
+
+  get stopped(): boolean {
+    return this.#state === "stopped";
   }
 
   /** Starts the clock for the head; gives the time. */
@@ -226,7 +221,7 @@ class Exchange implements UpstreamBody {
   }
 
   cancel(): void {
-    if (!this.stopped && this.#state === "open") this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
+    if (this.#state === "open") this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
   }
 
   #bodyFault(thrown: unknown): unknown {
@@ -248,12 +243,12 @@ class Exchange implements UpstreamBody {
     this.#reason = reason;
     this.#release();
     // The reason is handed over because abort() without one makes a DOMException with a stack.
-    if (!this.abort.signal.aborted) this.abort.abort(reason);
+    this.abort.abort(reason);
     return reason;
   }
 
   #release(): void {
-    if (this.#linked) this.#call.signal.removeEventListener("abort", this);
+    this.#call.signal.removeEventListener("abort", this);
     this.#deadlineMs = Infinity;
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -1,4 +1,5 @@
 // The port through which every provider is called. Drivers: upstream-fetch.ts (Bun's fetch), the sandbox's in-process one. All pass test/contract/upstream-client.suite.ts.
+import type { CancelSignal } from "../core/cancellation.ts";
 
 export interface UpstreamRequest {
   readonly url: string;
@@ -17,9 +18,7 @@ export interface UpstreamLimits {
 
 export interface UpstreamCall extends UpstreamLimits {
   /** Ends the call at once: the client left, or the whole operation is out of time. Its reason is rethrown as it is. */
-  readonly signal: AbortSignal;
-  /** The controller behind `signal`, where it serves this call alone: the driver then needs none of its own to end the call with its own faults. */
-  readonly controller?: AbortController;
+  readonly signal: CancelSignal;
   /** An address that the address guard has checked: connect to it, with the URL's host in Host and SNI. */
   readonly pinnedAddress?: string | undefined;
 }

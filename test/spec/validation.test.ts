@@ -6,6 +6,7 @@ import { CATALOGUE } from "../../src/core/errors.ts";
 import { COMMON, FIELDS, GATEWAY } from "../../src/core/params.ts";
 import { stubGateway } from "../harness/in-process.ts";
 import { answeringGateway, ask, FAMILIES, HELLO, MODELS, TOOL, WEATHER } from "./chat-calls.ts";
+import type { UpstreamCall } from "../../src/wire/upstream.ts";
 
 const gateway = answeringGateway();
 const outcomeOf = async (fields: Readonly<Record<string, unknown>>): Promise<string> => (await ask(gateway, fields)).outcome;
@@ -222,7 +223,7 @@ describe("stop", () => {
 
 describe("the timeout", () => {
   test("[s:limits.default-request-timeout] without one a call has 600 seconds, and the field is told in seconds", async () => {
-    const waits = { send: (_: unknown, call: { readonly signal: AbortSignal }) => new Promise<never>((_resolve, reject) => call.signal.addEventListener("abort", () => reject(call.signal.reason as Error), { once: true })) };
+    const waits = { send: (_: unknown, call: UpstreamCall) => new Promise<never>((_resolve, reject) => call.signal.addEventListener("abort", () => reject(call.signal.reason as Error)))};
     expect(serverSection.parse({}).limits.defaultTimeoutMs).toBe(600_000);
     const own = await ask(answeringGateway({ upstream: waits }), { timeout: 0.05 });
     expect([own.outcome, own.error!.message]).toEqual(["504 upstream_timeout null", "The call did not finish within its timeout of 0.05 s."]);

@@ -1,5 +1,6 @@
 // The sandbox's server: an upstream client that answers in this process, in OpenAI's wire form, so that everything can be tried without key and
 // network. Its faults are real ones: what a provider that stalls, cuts or lies looks like on the wire.
+import type { CancelSignal } from "../../core/cancellation.ts";
 import { type UpstreamBody, type UpstreamCall, type UpstreamClient, UpstreamFault, type UpstreamRequest, type UpstreamResponse } from "../../wire/upstream.ts";
 import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
 
@@ -86,19 +87,21 @@ function respond(status: number, headers: Readonly<Record<string, string>>, sour
 }
 
 /** Waits; the caller's signal ends it at once, a clock that is shorter with a timeout. */
-function pause(ms: number, signal: AbortSignal, clockMs: number): Promise<void> {
+function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
+    const listener = {
+      handleEvent(): void {
+        clearTimeout(timer);
+        reject(signal.reason as Error);
+      },
     };
     const timer = setTimeout(() => {
-      signal.removeEventListener("abort", end);
+      signal.removeEventListener("abort", listener);
       if (ms <= clockMs) resolve();
       else reject(new UpstreamFault("timeout", `nothing came within ${clockMs} ms`));
     }, Math.min(ms, clockMs));
-    signal.addEventListener("abort", end, { once: true });
-    if (signal.aborted) end();
+    signal.addEventListener("abort", listener);
+    if (signal.aborted) listener.handleEvent();
   });
 }
 
