@@ -88,7 +88,9 @@ function eventTarget(rows: readonly RowResult[], id: string, shape: string, goal
 }
 
 function memoryTarget(memory: MemoryResult | null): Target {
-  return { what: "resident memory with 1,000 open streams", goal: "under 120 MB", measured: memory === null ? null : `${whole(memory.openMb)} MB`, met: memory !== null && memory.openMb < 120 };
+  // a quick run opens fewer, which says nothing about this
+  const openMb = memory?.streams === 1000 ? memory.openMb : null;
+  return { what: "resident memory with 1,000 open streams", goal: "under 120 MB", measured: openMb === null ? null : `${whole(openMb)} MB`, met: openMb !== null && openMb < 120 };
 }
 
 function find(rows: readonly RowResult[], id: string): RowResult | undefined {

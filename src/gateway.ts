@@ -1,6 +1,6 @@
 // The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { bootstrap } from "./auth/token-admin.ts";
 import { handleChat } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/context.ts";
@@ -18,8 +18,9 @@ import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
 import { openSnapshotSource } from "./snapshot/source.ts";
 import { openSqliteStore } from "./store/sqlite.ts";
-import type { Store } from "./store/store.ts";
+import { type Store, StoreError } from "./store/store.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
+import { createSocketUpstream } from "./wire/upstream-socket.ts";
 import type { UpstreamClient } from "./wire/upstream.ts";
 import { VERSION } from "./core/version.ts";
 
@@ -37,17 +38,31 @@ export interface Gateway {
   close(timeoutMs: number): Promise<boolean>;
 }
 
-/** The store of a data folder, up to date. Throws StoreError. */
-export async function openStore(dataFolder: string): Promise<Store> {
-  mkdirSync(dataFolder, { recursive: true });
-  const store = await openSqliteStore({ file: join(dataFolder, "dragoman.sqlite") });
+/** The store of a data folder that is there already, up to date: a folder that was mistyped does not become a database. Throws StoreError. */
+export async function openExistingStore(dataFolder: string): Promise<Store> {
+  if (!existsSync(databaseFile(dataFolder))) throw new StoreError("unusable", `There is no database in ${resolve(dataFolder)}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`);
+  return await openStore(dataFolder);
+}
+
+/** The store of a data folder, up to date; both are made when they are not there. Throws StoreError. */
+async function openStore(dataFolder: string): Promise<Store> {
+  try {
+    mkdirSync(dataFolder, { recursive: true });
+  } catch (error) {
+    throw new StoreError("unusable", `The data folder ${resolve(dataFolder)} cannot be made (${(error as NodeJS.ErrnoException).code}). Name another with --data (DRAGOMAN_DATA).`, error);
+  }
+  const store = await openSqliteStore({ file: databaseFile(dataFolder) });
   await store.migrate();
   return store;
 }
 
+function databaseFile(dataFolder: string): string {
+  return join(dataFolder, "dragoman.sqlite");
+}
+
 /** One port for all targets: the sandbox answers in this process, everything else over the network. */
-function openUpstream(): UpstreamClient {
-  const network = createFetchUpstream({});
+function openUpstream(proxy: string | null): UpstreamClient {
+  const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
   return { send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : network).send(request, call) };
 }
 
@@ -64,9 +79,10 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     onProblem: ({ source: of, message }) => log[of === "notice" ? "info" : "warn"]({ source: of }, message),
     onSwap: (snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"),
   });
-  const traffic = openTraffic(metrics.inFlight);
-  const observer = batched(observers(log, metrics));
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream: openUpstream(), observer, traffic };
+  const traffic = openTraffic(metrics.inFlight, () => source.refusal());
+  const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
+  const observer = batched(observers([log, metrics], onFault));
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream: openUpstream(options.upstreamProxy), observer, traffic };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -76,10 +92,9 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       observer.flush();
       return { text: await metrics.text(), contentType: metrics.contentType };
     },
-    notReady: () => (traffic.isDraining() ? "the gateway is going down" : null),
+    notReady: () => (traffic.isDraining() ? "the gateway is going down" : source.refusal()),
     callsInFlight: () => traffic.count(),
   });
-  const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);
   const server = openServer({ host: options.host, port: options.port, chat: (request) => handleChat(request, context), app, onFault });

@@ -18,7 +18,7 @@ export interface ChatContext {
 
 /** Calls under way: bounded, drained at the end of the process. */
 export interface Traffic {
-  /** Throws `shutting_down` or `gateway_overloaded`. */
+  /** Throws `shutting_down`, `stale_snapshot` or `gateway_overloaded`. */
   enter(maxConcurrentCalls: number): void;
   leave(): void;
 }

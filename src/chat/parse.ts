@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../core/json.ts";
 import { COMMON, FIELDS, GATEWAY, invalid } from "../core/params.ts";
+import { API_KEY } from "../providers/settings.ts";
 import { JsonError, parseJsonObject } from "../wire/json.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
@@ -118,6 +119,8 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
     throw new GatewayError("invalid_request", "base_url and api_base mean the same and differ; send one of them.", { param: "base_url" });
   const apiVersion = text("api_version");
   if (apiVersion !== null) checkAddressWord(apiVersion, "api_version");
+  const apiKey = text("api_key");
+  if (apiKey !== null && !API_KEY.test(apiKey)) throw new GatewayError("invalid_request", "api_key must be visible ASCII without spaces and line breaks, at most 16384 characters.", { param: "api_key" });
   const timeout = gateway["timeout"] as number | undefined;
   return {
     tenantId: text("tenant_id"),
@@ -131,7 +134,7 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
     baseUrl: baseUrl ?? apiBase,
     baseUrlField: baseUrl === null && apiBase !== null ? "api_base" : "base_url",
     apiVersion,
-    apiKey: text("api_key"),
+    apiKey,
     legacyFunctions,
     needs: neededPermissions(gateway, common, extra),
   };

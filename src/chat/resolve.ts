@@ -6,6 +6,7 @@ import type { Credential, Target } from "../core/target.ts";
 import type { Provider } from "../providers/provider.ts";
 
 export const DIRECT_ROUTE = "direct";
+const MAX_ADDRESS = 2048;
 
 export interface Resolved {
   readonly target: Target;
@@ -56,6 +57,8 @@ function notEnabled(settings: ProviderSettings, provider: Provider): GatewayErro
 
 /** Throws `invalid_request` for what is no plain http or https address. */
 function trimmedBaseUrl(text: string, param: string): string {
+  // patterns run over an address that take the square of its length
+  if (text.length > MAX_ADDRESS) throw new GatewayError("invalid_request", `${param} must have at most ${MAX_ADDRESS} characters; got ${text.length}.`, { param });
   let url: URL;
   try {
     url = new URL(text);

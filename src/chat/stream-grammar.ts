@@ -3,6 +3,7 @@
 import { newTally, tally } from "../accounting/estimate.ts";
 import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, isFinishReason, type ToolCallDelta, type Usage } from "../core/chat.ts";
 import { isObject } from "../core/json.ts";
+import { MalformedAnswer } from "../providers/provider.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 import { argumentsDelta, callOf, type CallState, isOpened, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, takeDelta } from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
@@ -22,6 +23,8 @@ interface Companions {
 }
 
 const MAX_CHOICES = 128;
+/** Characters of arguments that wait for the names of their calls, over the whole stream. */
+const MAX_HELD_ARGUMENTS = 4 * 1024 * 1024;
 const ROLE = '{"role":"assistant","content":""}';
 
 /** The state of one stream. Text comes out as whole server-sent events, without `[DONE]`. */
@@ -38,6 +41,7 @@ export class StreamGrammar {
   /** What every event begins with; empty before the first chunk. */
   #head = "";
   #hasContent = false;
+  #heldArguments = 0;
   #usage: Usage | null = null;
 
   constructor(frame: AnswerFrame, includeUsage: boolean) {
@@ -65,7 +69,7 @@ export class StreamGrammar {
     return this.#choices.flatMap((choice) => (choice.native === null ? [] : [choice.native]));
   }
 
-  /** The events for a chunk; empty when it says nothing that a client may see. */
+  /** The events for a chunk; empty when it says nothing that a client may see. Throws MalformedAnswer where a bound is passed. */
   write(chunk: ChatChunk): string {
     if (this.#head === "") this.#open(chunk);
     if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
@@ -145,10 +149,13 @@ export class StreamGrammar {
       // the old form has room for one call
       if (legacy && opened > 0) return "";
       call.held += text;
+      this.#heldArguments += text.length;
+      if (this.#heldArguments > MAX_HELD_ARGUMENTS) throw new MalformedAnswer("The provider's stream has arguments of tool calls without end, and no names of the calls.");
       if (call.name === "") return "";
       call.index = opened;
       tally(this.generated, call.name);
       const opening = legacy ? legacyOpeningDelta(call) : openingDelta(call, `call_${this.#frame.traceId.slice(0, 20)}_${choice.index}_${call.index}`, this.#callIds);
+      this.#heldArguments -= call.held.length;
       call.held = "";
       call.extra = undefined;
       return this.#sayContent(choice, opening, along);

@@ -59,8 +59,9 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
   return whole as Usage;
 }
 
+/** Sums of what is larger would not be whole numbers any more, or infinite for good. */
 function isCount(value: Json | undefined): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 function withoutNulls(object: JsonObject): JsonObject {

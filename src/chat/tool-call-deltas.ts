@@ -2,6 +2,7 @@
 // arguments as text, `{}` where there were none (research on clients, S9 to S11).
 import type { ToolCallDelta } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
+import { MalformedAnswer } from "../providers/provider.ts";
 import { strictCallId } from "./strict-fields.ts";
 
 export interface CallState {
@@ -17,12 +18,19 @@ export interface CallState {
   extra: Json | undefined;
 }
 
-/** Gives the call that a delta continues or begins; a new one is added to `calls`. By its number, else by its id, else the last one. */
+/** Each new delta is compared with the calls that are there, and they are kept to the end of the stream. */
+const MAX_CALLS = 1024;
+/** Characters of a call's name or id, of which some servers make use for a signature. */
+const MAX_WORD = 65_536;
+
+/** Gives the call that a delta continues or begins; a new one is added to `calls`. By its number, else by its id, else the last one. Throws MalformedAnswer. */
 export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   const id = typeof delta.id === "string" && delta.id !== "" ? delta.id : null;
   const number = typeof delta.index === "number" && Number.isInteger(delta.index) ? delta.index : null;
   const known = number === null ? unnumberedCall(calls, delta, id) : numberedCall(calls, delta, number, id);
   if (known !== undefined) return known;
+  if (calls.length >= MAX_CALLS) throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
+  if (id !== null && id.length > MAX_WORD) throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
   const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, extra: undefined };
   calls.push(call);
   return call;
@@ -52,12 +60,15 @@ function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolea
   return typeof name === "string" && name !== "" && open !== undefined && open.name !== "" && (open.hasArguments || open.name !== name);
 }
 
-/** Notes what a delta says; gives its piece of arguments. */
+/** Notes what a delta says; gives its piece of arguments. Throws MalformedAnswer. */
 export function takeDelta(call: CallState, delta: ToolCallDelta): string {
   const said = isObject(delta.function) ? delta.function : {};
   const text = typeof said["arguments"] === "string" ? said["arguments"] : "";
   if (delta.extra_content !== undefined && delta.extra_content !== null) call.extra = delta.extra_content as Json;
-  if (call.name === "" && typeof said["name"] === "string") call.name = said["name"];
+  if (call.name === "" && typeof said["name"] === "string") {
+    if (said["name"].length > MAX_WORD) throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
+    call.name = said["name"];
+  }
   if (text !== "") call.hasArguments = true;
   return text;
 }

@@ -23,6 +23,10 @@ const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = { authe
 /** Told when a provider names no time: clients of the field give up at once without one. */
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MAX_MESSAGE = 2000;
+const MAX_FIELD = 200;
+const CREDENTIAL = "[credential]";
+/** What is shorter is no key, and may be any word. */
+const MIN_KEY = 8;
 
 export interface FailureContext {
   readonly target: Target;
@@ -42,10 +46,10 @@ export function failureError(failure: UpstreamFailure, context: FailureContext):
     return new GatewayError(code, `${context.provider.label} ${what}. The operator finds the provider's words in the log under the trace id.`, { detail: redacted(failure.message, context.target) });
   }
   const words = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
-  if (code === "rate_limit_exceeded") return rateLimited(words, retryAfter, failure);
+  if (code === "rate_limit_exceeded") return rateLimited(words, retryAfter, failure, context.target);
   const message = code === "context_length_exceeded" && !/maximum context length/i.test(words) ? `The conversation exceeds the model's maximum context length. ${words}` : words;
   return new GatewayError(code, message, {
-    ...(code === "upstream_invalid_request" && { param: failure.param }),
+    ...(code === "upstream_invalid_request" && { param: namedField(failure, context.target) }),
     ...(code === "upstream_overloaded" && { headers: formatRetryAfter(retryAfter) }),
   });
 }
@@ -54,10 +58,10 @@ function callerCode(failure: UpstreamFailure, status: number | null): ErrorCode 
   return failure.class === "quota" && status === 402 ? "payment_required" : CALLER_CODES[failure.class];
 }
 
-function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure): GatewayError {
+function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure, target: Target): GatewayError {
   const headers = formatRetryAfter(retryAfterMs);
   const told = /(try again|retry) (in|after) \d/i.test(words) ? words : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
-  return new GatewayError("rate_limit_exceeded", told, { headers, param: failure.param });
+  return new GatewayError("rate_limit_exceeded", told, { headers, param: namedField(failure, target) });
 }
 
 const FAULT_CODES: Readonly<Record<UpstreamFaultKind, ErrorCode>> = {
@@ -86,13 +90,25 @@ export function attemptError(thrown: unknown, context: FailureContext): unknown 
   return thrown;
 }
 
+function namedField({ param }: UpstreamFailure, target: Target): string | null {
+  return param === null ? null : redacted(param, target).slice(0, MAX_FIELD);
+}
+
 /** A provider's words without the credential and without an address that the operator or the caller configured. */
 function redacted(text: string, target: Target): string {
   let clean = text;
   const key = target.credential?.apiKey;
-  if (key !== undefined && key.length >= 8) clean = clean.replaceAll(key, "[credential]");
+  // as it is, in an address, in JSON inside of words
+  const spellings = key === undefined || key.length < MIN_KEY ? [] : new Set([key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1), key.replaceAll("/", "\\/")]);
+  for (const spelling of spellings) clean = withoutBegunKey(clean.replaceAll(spelling, CREDENTIAL), spelling);
   const { host, hostname } = new URL(target.baseUrl);
   if (/[.:]/.test(host)) clean = clean.replaceAll(host, "[host]");
   if (hostname.includes(".")) clean = clean.replaceAll(hostname, "[host]");
   return clean;
+}
+
+/** Long words come cut, and the cut may have gone through the key. */
+function withoutBegunKey(text: string, key: string): string {
+  for (let length = Math.min(key.length - 1, text.length); length >= MIN_KEY; length--) if (text.endsWith(key.slice(0, length))) return text.slice(0, -length) + CREDENTIAL;
+  return text;
 }

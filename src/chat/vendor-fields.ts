@@ -4,6 +4,9 @@ import { isVendorField } from "./strict-fields.ts";
 
 /** Fields that wait or are remembered at most, whatever a provider sends. */
 const MAX_FIELDS = 32;
+/** Characters of JSON; what is longer goes out with its own chunk or not at all. */
+const MAX_WAITING = 262_144;
+const MAX_REMEMBERED = 4096;
 
 export class VendorFields {
   /** Most of them say the same on every chunk. */
@@ -19,7 +22,7 @@ export class VendorFields {
       const value = chunk[name];
       if (!isVendorField(name, value)) continue;
       if (this.#waiting === null) members += this.#member(name, value);
-      else this.#waiting.set(name, JSON.stringify(value));
+      else this.#wait(this.#waiting, name, value);
     }
     this.#next = this.#waiting === null ? members : joined(this.#waiting);
   }
@@ -39,7 +42,7 @@ export class VendorFields {
     }
     this.#next = "";
     this.#waiting ??= new Map();
-    for (const name in chunk) if (isVendorField(name, chunk[name]) && (this.#waiting.size < MAX_FIELDS || this.#waiting.has(name))) this.#waiting.set(name, JSON.stringify(chunk[name]));
+    for (const name in chunk) if (isVendorField(name, chunk[name])) this.#wait(this.#waiting, name, chunk[name]);
   }
 
   /** Before the last events: what still waits goes along. */
@@ -47,11 +50,16 @@ export class VendorFields {
     this.#next = this.#waiting === null ? "" : joined(this.#waiting);
   }
 
+  #wait(waiting: Map<string, string>, name: string, value: unknown): void {
+    const json = JSON.stringify(value);
+    if (name.length + json.length <= MAX_WAITING && (waiting.size < MAX_FIELDS || waiting.has(name))) waiting.set(name, json);
+  }
+
   #member(name: string, value: unknown): string {
     const known = this.#repeated.get(name);
     if (known !== undefined && known.value === value) return known.json;
     const json = `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
-    if (typeof value === "string" && (known !== undefined || this.#repeated.size < MAX_FIELDS)) this.#repeated.set(name, { value, json });
+    if (typeof value === "string" && json.length <= MAX_REMEMBERED && (known !== undefined || this.#repeated.size < MAX_FIELDS)) this.#repeated.set(name, { value, json });
     return json;
   }
 }

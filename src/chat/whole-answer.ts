@@ -57,8 +57,11 @@ export function wholeAnswer(answer: ChatAnswer, frame: AnswerFrame, estimate: (g
   };
 }
 
+/** Every event of a stream begins with it: what is longer than any id is none. */
+const MAX_ID = 256;
+
 export function answerId(id: Json | undefined, traceId: string): string {
-  return typeof id === "string" && id !== "" ? id : `chatcmpl-${traceId}`;
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID ? id : `chatcmpl-${traceId}`;
 }
 
 /** Unix seconds; some vendors send milliseconds, fractions or nothing. */

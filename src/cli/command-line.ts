@@ -4,11 +4,12 @@ import { readEnvironment } from "../config/environment.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import { VERSION } from "../core/version.ts";
 import { StoreError } from "../store/store.ts";
-import { printError, printLine } from "./output.ts";
+import { endQuietlyWithReader, printError, printLine } from "./output.ts";
 
 /** Gives the exit code. Errors of use and of the system are one line that names the cure, never a stack. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   let code = 0;
+  endQuietlyWithReader();
   const program = createProgram((result) => (code = result));
   try {
     await program.parseAsync([...args], { from: "user" });

@@ -1,5 +1,12 @@
 // What the command line prints: lines, tables and JSON to standard output, errors to standard error.
 
+/** A reader that has seen enough, such as `head`, is no error. */
+export function endQuietlyWithReader(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
 export function printLine(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -1,4 +1,5 @@
 // `dragoman serve`: start, the first words, and a quiet end.
+import { join, relative, sep } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions, type ServerFlags } from "../config/server-options.ts";
 import { systemClock } from "../core/clock.ts";
@@ -13,9 +14,9 @@ const DRAIN_MS = 30_000;
 
 /** Runs until a signal ends it. Gives the exit code. */
 export async function serve(flags: ServerFlags, environment: Environment): Promise<number> {
-  assertFetchConcurrency(environment.get(requiredEnvironment));
   const file = resolveConfigFile({ flags, environment });
   const options = resolveServerOptions({ flags, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  if (options.upstreamProxy !== null) assertFetchConcurrency(environment.get(requiredEnvironment));
   let gateway: Gateway;
   try {
     gateway = await openGateway(options, file, environment);
@@ -42,11 +43,17 @@ function startFailure(thrown: unknown, { host, port }: { readonly host: string; 
 function greet(gateway: Gateway, dataFolder: string): void {
   printLine(`Dragoman ${VERSION} listens on ${gateway.url} (data in ${dataFolder})`);
   if (gateway.firstToken === null) {
-    printLine(`Another access token: dragoman token create --data ${quoted(dataFolder)} --name <name>`);
+    printLine(`Another access token: ${commandHere()} token create --data ${quoted(dataFolder)} --name <name>`);
     return;
   }
   printLine(`\nAccess token, shown this once:\n\n  ${gateway.firstToken}\n\nTry it:\n`);
   printLine(`curl ${gateway.url}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`);
+}
+
+/** What runs the command line in this folder, as it can be pasted: a checkout has it on no path. */
+function commandHere(): string {
+  const packageFolder = join(import.meta.dir, "../..");
+  return packageFolder.split(sep).includes("node_modules") ? "npx dragoman" : `node ${quoted(relative(process.cwd(), join(packageFolder, "bin/dragoman.mjs")))}`;
 }
 
 function quoted(path: string): string {

@@ -3,7 +3,7 @@ import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } f
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
 import { systemClock } from "../core/clock.ts";
-import { openStore, PROVIDER_FAMILIES } from "../gateway.ts";
+import { openExistingStore, PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import type { Store } from "../store/store.ts";
 import { printJson, printLine, printTable } from "./output.ts";
@@ -70,14 +70,20 @@ function printIssued({ id, text, record }: IssuedToken, flags: StoreFlags): void
 }
 
 async function withStore<T>(flags: StoreFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {
-  const file = resolveConfigFile({ flags, environment });
-  const { dataFolder } = resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
-  const store = await openStore(dataFolder);
+  const store = await openExistingStore(dataFolderOf(flags, environment));
   try {
     return await work(store);
   } finally {
     await store.close();
   }
+}
+
+/** The configuration is read only where it decides: it may need variables that this shell does not have. */
+function dataFolderOf(flags: StoreFlags, environment: Environment): string {
+  const named = flags.data ?? environment.dataFolder;
+  if (named !== null && named !== "") return named;
+  const file = resolveConfigFile({ flags, environment });
+  return resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) }).dataFolder;
 }
 
 function iso(ms: number): string {

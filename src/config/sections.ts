@@ -9,6 +9,7 @@ const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_DATA_FOLDER = "data";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+const STALE_SNAPSHOT = ["serve", "refuse"] as const;
 /** Bun's fetch has a ceiling of this many requests for the whole process. */
 const MAX_CONCURRENT_CALLS = 65_535;
 const MIB = 1024 * 1024;
@@ -19,6 +20,10 @@ const bytes = (fallback: number, min: number, max: number, description: string) 
 
 /** A host name or address without scheme, port or brackets. */
 export const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
+
+function isProxyUrl(text: string): boolean {
+  return /^https?:\/\/[^\s/]+\/?$/i.test(text) && URL.canParse(text);
+}
 
 export const serverSection = z
   .strictObject({
@@ -35,6 +40,10 @@ export const serverSection = z
       variable: "DRAGOMAN_DATA",
       flag: "--data",
     }),
+    upstream_proxy: z.string().refine(isProxyUrl, 'expected an http or https address such as "http://proxy.internal:3128"').optional().meta({
+      title: "Proxy",
+      description: "HTTP proxy for every call to a provider, user name and password included where it wants them. Read at the start. Not set: providers are called directly, whatever the environment says.",
+    }),
     max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; above it the answer is 413."),
     body_timeout_s: seconds(60, 3600, "The body of a request has to be complete this long after its head."),
     max_concurrent_calls: z.int().min(1).max(MAX_CONCURRENT_CALLS).default(10_000).meta({ title: "Calls", description: "Calls under way at the same time; one more is answered 503." }),
@@ -46,11 +55,17 @@ export const serverSection = z
     between_bytes_timeout_s: seconds(300, 86_400, "Longest silence inside a provider's answer."),
     head_hold_s: seconds(10, 10, "A stream's head waits for the first content at most this long, so that an early failure still has its own status."),
     keep_alive_s: seconds(15, 60, "A comment goes out on a silent stream this often."),
+    stale_snapshot: z.enum(STALE_SNAPSHOT).default("serve").meta({
+      title: "Stale snapshot",
+      description: "What to do when the database has not been reached for 60 s, so that revoked tokens may be unknown here: `serve` goes on with what is known, and says so in the log every minute; `refuse` answers new calls 503 `stale_snapshot` until the database is back.",
+    }),
   })
   .transform((file) => ({
     host: file.host,
     port: file.port,
     data: file.data,
+    upstreamProxy: file.upstream_proxy ?? null,
+    staleSnapshot: file.stale_snapshot,
     limits: {
       maxBodyBytes: file.max_body_bytes,
       bodyTimeoutMs: toMs(file.body_timeout_s),
@@ -66,7 +81,7 @@ export const serverSection = z
     } satisfies ServerLimits,
   }))
   .prefault({})
-  .meta({ title: "Server", description: "Where the gateway listens, and the bounds within which it works. `host`, `port` and `data` are read at the start; all others take effect when the file is saved." });
+  .meta({ title: "Server", description: "Where the gateway listens, and the bounds within which it works. `host`, `port`, `data` and `upstream_proxy` are read at the start; all others take effect when the file is saved." });
 
 export const logSection = z
   .strictObject({

@@ -19,11 +19,13 @@ export interface ServerOptions {
   /** As given: relative to the working directory, or absolute. */
   readonly dataFolder: string;
   readonly logLevel: LogLevel;
+  /** HTTP proxy for calls to providers; null: none. */
+  readonly upstreamProxy: string | null;
 }
 
 /** The part of the file that is read once, at the start. Its defaults are filled in. */
 export interface StartOptions {
-  readonly server: { readonly host: string; readonly port: number; readonly data: string };
+  readonly server: { readonly host: string; readonly port: number; readonly data: string; readonly upstreamProxy: string | null };
   readonly log: { readonly level: LogLevel };
 }
 
@@ -55,5 +57,6 @@ export function resolveServerOptions({ flags, environment, file }: { readonly fl
     host: host ?? environment.host ?? file.server.host,
     dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
     logLevel: environment.logLevel ?? file.log.level,
+    upstreamProxy: file.server.upstreamProxy,
   };
 }

@@ -40,7 +40,6 @@ export class Cancellation implements CancelSignal {
 
   throwIfAborted(): void {
     // the reason is what the caller gave, to be told as it is
-    // oxlint-disable-next-line typescript/only-throw-error
     if (this.aborted) throw this.reason;
   }
 }

@@ -83,7 +83,6 @@ export interface FunctionTool extends JsonObject {
   readonly type: "function";
   readonly function: FunctionDefinition;
 }
-export type ToolChoice = "none" | "auto" | "required" | { readonly type: "function"; readonly function: { readonly name: string } };
 
 export type ResponseFormat =
   | { readonly type: "text" }

@@ -49,6 +49,7 @@ export const CATALOGUE = {
   internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),
   shutting_down: entry(503, "server_error", "gateway", true, "The gateway is going down and takes no new calls.", "Try again; another replica or the next start answers."),
   gateway_overloaded: entry(503, "server_error", "gateway", true, "The gateway holds as many calls as it is configured to.", "Try again shortly, or raise `server.max_concurrent_calls`."),
+  stale_snapshot: entry(503, "server_error", "gateway", true, "The gateway has not reached its database for a minute, and is configured to refuse calls then.", "Try again; another replica may answer. The operator looks after the database, or sets `server.stale_snapshot` to `serve`."),
   // the provider, as the client sees it (decisions 7.8)
   context_length_exceeded: entry(400, "invalid_request_error", "upstream", false, "The conversation is longer than the model's maximum context length.", "Shorten the conversation or use a model with a longer context."),
   content_policy_violation: entry(400, "invalid_request_error", "upstream", false, "The provider refused the content.", "Change the content."),

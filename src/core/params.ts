@@ -59,6 +59,10 @@ const required = (name: string, check: Check): Check => (value, path) => {
   if (member === undefined || member === null) throw invalid(`${path}.${name}`, "present", member);
   check(member, `${path}.${name}`);
 };
+const mapOf = (check: Check): Check => (value, path) => {
+  object(value, path);
+  for (const [name, member] of Object.entries(value as JsonObject)) if (member !== undefined && member !== null) check(member, `${path}.${name}`);
+};
 const all = (...checks: readonly Check[]): Check => (value, path) => checks.forEach((check) => check(value, path));
 const oneOf = (...words: readonly string[]): Check => (value, path) => {
   if (typeof value !== "string" || !words.includes(value)) throw invalid(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
@@ -103,6 +107,16 @@ export const functionName: Check = (value, path) => {
 };
 const functionDefinition: Check = all(object, required("name", functionName), shape({ description: string, parameters: object, strict: boolean }));
 
+/** A model's name, or a request of its own (decisions 7.3). */
+const fallback: Check = (value, path) => {
+  if (typeof value === "string") return;
+  if (!isObject(value)) throw invalid(path, "a string or an object", value);
+  shape({ model: string, route: string })(value, path);
+  if ((value["model"] ?? value["route"] ?? null) === null) throw invalid(`${path}.model`, "present, or route", value["model"]);
+};
+/** An entry of an inline route (decisions 1.6). */
+const modelListEntry: Check = all(object, required("model_name", string), required("params", all(object, required("model", string))), shape({ weight: number(0, Number.MAX_VALUE), order: integer(0) }));
+
 const tokenBound = integer(-1);
 const cost: Check = number(0, 1);
 const isZero = (value: Json): boolean => value === 0;
@@ -144,7 +158,7 @@ export const COMMON = {
   web_search_options: common("Web search by the provider.", object),
   deployment_id: common("Azure deployment, in place of the model in the address.", string),
   initial_prompt_value: common("Text at the start of the prompt, for completion targets.", string),
-  roles: common("How each role is written in the prompt, for completion targets.", object),
+  roles: common("How each role is written in the prompt, for completion targets.", mapOf(shape({ pre_message: string, post_message: string }))),
   final_prompt_value: common("Text at the end of the prompt, for completion targets.", string),
   bos_token: common("Text at the start of a sequence, for completion targets.", string),
   eos_token: common("Text at the end of a sequence, for completion targets.", string),
@@ -178,14 +192,12 @@ export const GATEWAY = {
   functions: gateway("Deprecated form of `tools`.", listOf(functionDefinition)),
   function_call: gateway("Deprecated form of `tool_choice`.", anyOf('"none", "auto" or an object with a name', isWord, (value) => isObject(value) && typeof value["name"] === "string")),
   num_retries: gateway("Further attempts after a failure that may pass, 0 to 10.", integer(0, 10), (value) => value !== 0),
-  fallbacks: gateway("Models to try when the first fails.", listOf(anyOf("a string or an object", isWord, isObject)), (value) => !isEmptyList(value)),
-  context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", object, (value) => Object.keys(value as JsonObject).length > 0),
-  model_list: gateway("An inline route for this call.", listOf(all(object, required("model_name", string), required("params", object))), (value) => !isEmptyList(value)),
+  fallbacks: gateway("Models to try when the first fails.", listOf(fallback), (value) => !isEmptyList(value)),
+  context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", mapOf(string), (value) => Object.keys(value as JsonObject).length > 0),
+  model_list: gateway("An inline route for this call.", listOf(modelListEntry), (value) => !isEmptyList(value)),
   input_cost_per_token: gateway("The caller's own price of a prompt token, 0 to 1 USD.", cost, true),
   output_cost_per_token: gateway("The caller's own price of a generated token, 0 to 1 USD.", cost, true),
 } as const satisfies Record<string, Field>;
-
-export type GatewayField = keyof typeof GATEWAY;
 
 /** Every field that is not passed through. */
 export const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([...Object.entries(GATEWAY), ...Object.entries(COMMON)]);

@@ -9,7 +9,8 @@ export interface OpenTraffic extends Traffic {
   drain(timeoutMs: number): Promise<boolean>;
 }
 
-export function openTraffic(gauge: { inc(): void; dec(): void }): OpenTraffic {
+/** `refusal` gives words while the snapshot is too old to serve with, else null. */
+export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null): OpenTraffic {
   let count = 0;
   let draining = false;
   let emptied: (() => void) | null = null;
@@ -18,6 +19,8 @@ export function openTraffic(gauge: { inc(): void; dec(): void }): OpenTraffic {
     isDraining: () => draining,
     enter(maxConcurrentCalls) {
       if (draining) throw new GatewayError("shutting_down", "The gateway is going down and takes no new calls.", { headers: { connection: "close", "retry-after": "1" } });
+      const tooOld = refusal();
+      if (tooOld !== null) throw new GatewayError("stale_snapshot", tooOld, { headers: { "retry-after": "1" } });
       if (count >= maxConcurrentCalls) throw new GatewayError("gateway_overloaded", `The gateway holds ${maxConcurrentCalls} calls, as many as it is configured to.`, { headers: { "retry-after": "1" } });
       count++;
       gauge.inc();

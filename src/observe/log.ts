@@ -14,6 +14,11 @@ export interface Log extends Observer {
   close(): void;
 }
 
+/** What callers and providers may say at will is cut here: a line is not theirs to fill. Characters; names. */
+const MAX_WORDS = 1024;
+const MAX_DETAIL = 16_384;
+const MAX_PARAMS = 128;
+
 /** Lines are handed to the system in blocks of this size, and at the latest after this long. */
 const BLOCK_BYTES = 32 * 1024;
 const FLUSH_MS = 200;
@@ -53,7 +58,7 @@ export function callLine(record: CallRecord): string {
   return [
     `{"level":"info","time":"${isoTime(Math.round(record.startedAtMs + record.totalMs))}","trace_id":"${record.traceId}","status":${record.status}`,
     record.code === null ? "" : `,"code":"${record.code}"`,
-    text("error_detail", record.errorDetail),
+    text("error_detail", record.errorDetail, MAX_DETAIL),
     text("tenant", record.tenantId),
     text("project", record.projectId),
     text("user", record.userId),
@@ -67,8 +72,8 @@ export function callLine(record: CallRecord): string {
     number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
     number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
     record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
-    record.nativeFinishReasons.length === 0 ? "" : `,"native_finish":${JSON.stringify(record.nativeFinishReasons)}`,
-    `,"params":${JSON.stringify(record.fates)}`,
+    record.nativeFinishReasons.length === 0 ? "" : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_WORDS)))}`,
+    `,"params":${JSON.stringify(boundedFates(record.fates))}`,
     messages === null ? "" : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
     `,"attempts":[${record.attempts.map(attemptJson).join(",")}]`,
     record.warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(record.warnings)}`,
@@ -87,11 +92,27 @@ function attemptJson(attempt: Attempt): string {
   return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
 }
 
-function text(name: string, value: string | null): string {
-  return value === null ? "" : `,"${name}":${JSON.stringify(value)}`;
+function text(name: string, value: string | null, max = MAX_WORDS): string {
+  return value === null ? "" : `,"${name}":${JSON.stringify(cut(value, max))}`;
 }
-function number(name: string, value: number | null | undefined): string {
-  return value === null || value === undefined ? "" : `,"${name}":${value}`;
+function cut(words: string, max: number): string {
+  return words.length <= max ? words : `${words.slice(0, max)}… (${words.length} characters)`;
+}
+/** A figure of a provider's may be anything: what is no number would be written as it came. */
+function number(name: string, value: unknown): string {
+  return typeof value === "number" && Number.isFinite(value) ? `,"${name}":${value}` : "";
+}
+/** The names are the caller's, and so is their number. */
+function boundedFates(fates: CallRecord["fates"]): CallRecord["fates"] | Readonly<Record<string, string>> {
+  let names = 0;
+  let longest = 0;
+  for (const name in fates) {
+    names += 1;
+    if (name.length > longest) longest = name.length;
+  }
+  if (names <= MAX_PARAMS && longest <= MAX_WORDS) return fates;
+  const told = Object.entries(fates).slice(0, MAX_PARAMS);
+  return { ...Object.fromEntries(told.map(([name, fate]) => [cut(name, MAX_WORDS), fate])), ...(names > MAX_PARAMS && { "…": `${names - MAX_PARAMS} more` }) };
 }
 function milliseconds(name: string, ms: number | null): string {
   return ms === null ? "" : `,"${name}":${Math.round(ms * 10) / 10}`;

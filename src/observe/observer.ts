@@ -5,10 +5,17 @@ export interface Observer {
   publish(record: CallRecord): void;
 }
 
-export function observers(...all: readonly Observer[]): Observer {
+/** Should one of them throw in spite of all, the others are told the same, and so are the records behind this one. */
+export function observers(all: readonly Observer[], onFault: (fault: unknown) => void): Observer {
   return {
     publish: (record) => {
-      for (const observer of all) observer.publish(record);
+      for (const observer of all) {
+        try {
+          observer.publish(record);
+        } catch (fault) {
+          onFault(fault);
+        }
+      }
     },
   };
 }

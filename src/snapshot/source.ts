@@ -38,6 +38,8 @@ export interface SnapshotSource {
   current(): Snapshot;
   /** The configuration that `current()` was made of. */
   configuration(): Configuration;
+  /** Why no call may run on `current()`, or null: the store has not been reached for a minute, and the configuration says to refuse then (decisions 2.6). */
+  refusal(): string | null;
   /** Reads file and store again, changed or not. What is wrong with them goes to `onProblem`; it never rejects. */
   reload(): Promise<void>;
   /** Ends timers and watchers; nothing is swapped any more. The store stays open. */
@@ -47,6 +49,8 @@ export interface SnapshotSource {
 const POLL_MS = 250;
 /** A store that has not answered for so long is reported. */
 const STORE_SILENCE_MS = 5000;
+/** What is known is stale when the store has not been reached for so long, and that is told as often. */
+const STALE_MS = 60_000;
 
 /** Throws ConfigurationError or StoreError: without a first snapshot there is nothing to serve with. */
 export async function openSnapshotSource(options: SnapshotSourceOptions): Promise<SnapshotSource> {
@@ -77,11 +81,14 @@ class FollowingSource implements SnapshotSource {
   #storeFailed = false;
   #storeLook: Promise<void> = Promise.resolve();
   #storeAskedAtMs: number | null = null;
+  #storeReachedMs: number;
+  #staleToldMs = 0;
   #closed = false;
 
   constructor(options: SnapshotSourceOptions, { text, configuration, revision, identities }: Origin) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#storeReachedMs = this.#clock.monotonic();
     this.#configuration = configuration;
     this.#identities = identities;
     this.#revision = revision;
@@ -102,6 +109,11 @@ class FollowingSource implements SnapshotSource {
     return this.#configuration;
   }
 
+  refusal(): string | null {
+    if (this.#configuration.server.staleSnapshot === "serve" || this.#unreachedMs() < STALE_MS) return null;
+    return `The gateway has not reached its database for ${Math.round(this.#unreachedMs() / 1000)} s and takes no calls until it has.`;
+  }
+
   async reload(): Promise<void> {
     await Promise.all([this.#follower?.check({ again: true }), this.#lookAtStore({ again: true })]);
   }
@@ -120,7 +132,21 @@ class FollowingSource implements SnapshotSource {
     }
   }
 
+  #unreachedMs(): number {
+    return this.#clock.monotonic() - this.#storeReachedMs;
+  }
+
+  /** Every minute again, because tokens that were revoked meanwhile still work here. */
+  #tellStaleness(): void {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - Math.max(this.#storeReachedMs, this.#staleToldMs) < STALE_MS) return;
+    this.#staleToldMs = nowMs;
+    const what = this.#configuration.server.staleSnapshot === "refuse" ? "new calls are refused until it is" : "calls go on with what is known here, so that a token that was revoked meanwhile still works";
+    this.#options.onProblem({ source: "store", message: `the database has not been reached for ${Math.round(this.#unreachedMs() / 1000)} s; ${what} (server.stale_snapshot)`, cause: null });
+  }
+
   #pollStore(): void {
+    this.#tellStaleness();
     if (this.#storeAskedAtMs === null) void this.#lookAtStore({ again: false });
     else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS) this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
   }
@@ -132,7 +158,8 @@ class FollowingSource implements SnapshotSource {
   }
 
   async #readStore({ again }: { readonly again: boolean }): Promise<void> {
-    this.#storeAskedAtMs = this.#clock.monotonic();
+    const askedAtMs = this.#clock.monotonic();
+    this.#storeAskedAtMs = askedAtMs;
     try {
       const { store } = this.#options;
       const revision = await store.revision();
@@ -142,6 +169,7 @@ class FollowingSource implements SnapshotSource {
         this.#revision = revision;
       }
       this.#storeFailed = false;
+      this.#storeReachedMs = askedAtMs;
     } catch (thrown) {
       this.#storeFault(thrown);
     } finally {

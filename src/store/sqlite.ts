@@ -1,6 +1,6 @@
 // The store in one SQLite file, the default: a server and the command line share it through the write-ahead log. https://www.sqlite.org/wal.html
 import { Database } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Kysely } from "kysely";
 import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
@@ -19,10 +19,33 @@ export interface SqliteOptions {
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { database, connection } = await openDatabase(options);
   const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
-  return kyselyStore(db, connection.name, async () => {
+  const store = kyselyStore(db, connection.name, async () => {
     await db.destroy();
     database.close(); // Kysely closes only what it has used
   });
+  return options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file));
+}
+
+/**
+ * A file that is removed, or put in its place from a backup, stays open here under no name: a token that the command line revokes would stay good for
+ * ever, and nobody would know.
+ */
+function whileInPlace(store: Store, path: string): Store {
+  const opened = identityOf(path);
+  return {
+    ...store,
+    async revision() {
+      const now = identityOf(path);
+      if (now !== opened) throw new StoreError("unusable", `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. What is changed there is not seen here: restart the gateway.`);
+      return await store.revision();
+    },
+  };
+}
+
+/** Null: there is no such file. */
+function identityOf(path: string): string | null {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
 async function openDatabase({ file, busyTimeoutMs = 10_000 }: SqliteOptions) {

@@ -16,6 +16,8 @@ export const POOL_BOUNDS: PoolBounds = { maxIdlePerTarget: 256, maxIdle: 2_048, 
 
 /** A peer that says when it closes idle connections may say it to itself a little earlier. */
 const PEER_TIMEOUT_MARGIN_MS = 1_000;
+/** In the form of RFC 7301, with its length first; Bun sends nothing for a bare name. */
+const ALPN_HTTP_1_1 = Buffer.from("\x08http/1.1", "latin1");
 /** With so many attempts left behind at one target, further ones go through a probe that can be ended: each holds a file descriptor. */
 const MAX_HANGING = 16;
 
@@ -24,6 +26,10 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #ca: string | undefined;
   readonly #idle = new Map<string, Connection[]>();
   #idleCount = 0;
+  #keptCount = 0;
+  /** The sockets have been looked at since the connections up to this one were put back. */
+  #settledCount = 0;
+  #isSettling = false;
   /** By target: attempts that nobody waits for. */
   readonly #hanging = new Map<string, number>();
   #sweep: ReturnType<typeof setTimeout> | undefined = undefined;
@@ -31,10 +37,6 @@ export class ConnectionPool implements ConnectionOwner {
   constructor(bounds: PoolBounds, ca: string | undefined) {
     this.#bounds = bounds;
     this.#ca = ca;
-  }
-
-  get idleCount(): number {
-    return this.#idleCount;
   }
 
   /** An open connection that has served before, now `owner`'s. */
@@ -47,9 +49,30 @@ export class ConnectionPool implements ConnectionOwner {
         connection.owner = owner;
         return connection;
       }
-      connection.close();
+      connection.retire();
     }
     return undefined;
+  }
+
+  /**
+   * The connection has come back in this very turn of the event loop, so that a close that stands right behind the answer has not been seen yet: a
+   * request would go to a peer that has left.
+   */
+  mayHaveUnseenClose(connection: Connection): boolean {
+    return connection.keptAs > this.#settledCount;
+  }
+
+  #settle(): void {
+    this.#isSettling = true;
+    // The first comes at the end of this turn, before the next look at the sockets, and the second after it.
+    setImmediate(() => {
+      const count = this.#keptCount;
+      setImmediate(() => {
+        this.#settledCount = count;
+        this.#isSettling = false;
+        if (this.#keptCount > count) this.#settle();
+      });
+    });
   }
 
   /** A new connection, on its way. */
@@ -64,7 +87,7 @@ export class ConnectionPool implements ConnectionOwner {
     return {
       // Said outright, because the environment could say otherwise.
       rejectUnauthorized: true,
-      ALPNProtocols: "http/1.1",
+      ALPNProtocols: ALPN_HTTP_1_1,
       ...(target.serverName === "" ? {} : { serverName: target.serverName }),
       ...(this.#ca === undefined ? {} : { ca: this.#ca }),
     };
@@ -73,35 +96,29 @@ export class ConnectionPool implements ConnectionOwner {
   /** Takes back a connection that can serve again, unless there are enough. `peerTimeoutMs`: when the peer says that it closes it. */
   keep(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
     const idleMs = Math.min(this.#bounds.idleTimeoutMs, (peerTimeoutMs ?? Infinity) - PEER_TIMEOUT_MARGIN_MS);
-    let idle = this.#idle.get(connection.key);
-    if (idle === undefined) this.#idle.set(connection.key, (idle = []));
+    const idle = this.#idle.get(connection.key) ?? [];
     if (idleMs <= 0 || idle.length >= this.#bounds.maxIdlePerTarget || this.#idleCount >= this.#bounds.maxIdle) {
-      connection.close();
+      connection.retire();
       return;
     }
+    if (idle.length === 0) this.#idle.set(connection.key, idle);
     connection.owner = this;
     connection.idleUntilMs = nowMs + idleMs;
+    connection.keptAs = ++this.#keptCount;
     if (connection.isPaused) connection.resume();
     idle.push(connection);
     this.#idleCount++;
+    if (!this.#isSettling) this.#settle();
     if (this.#sweep === undefined) this.#armSweep();
   }
 
-  /** Ends a connection in whatever state it is. An attempt that Bun cannot end is looked after until it ends by itself. */
+  /** Ends a connection in whatever state it is, and at once. */
   drop(connection: Connection): void {
-    if (!connection.isHanging) {
-      connection.close();
-      return;
-    }
-    connection.owner = this;
-    this.#hanging.set(connection.key, (this.#hanging.get(connection.key) ?? 0) + 1);
+    if (connection.abandon(this)) this.#hanging.set(connection.key, (this.#hanging.get(connection.key) ?? 0) + 1);
   }
 
-  /** An attempt that nobody waits for has come through. */
-  connected(connection: Connection): void {
-    connection.close();
-    this.#forgetHanging(connection);
-  }
+  /** Never: an attempt that nobody waits for closes itself. */
+  connected(): void {}
 
   /** Nobody has asked for anything. */
   received(connection: Connection): void {
@@ -111,7 +128,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   ended(connection: Connection): void {
     this.#remove(connection);
-    connection.close();
+    connection.retire();
   }
 
   closed(connection: Connection): void {
@@ -142,7 +159,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#sweep = undefined;
     for (const [key, idle] of this.#idle) {
       const young = idle.filter(({ idleUntilMs }) => idleUntilMs > nowMs);
-      for (const connection of idle) if (connection.idleUntilMs <= nowMs) connection.close();
+      for (const connection of idle) if (connection.idleUntilMs <= nowMs) connection.retire();
       this.#idleCount -= idle.length - young.length;
       if (young.length === 0) this.#idle.delete(key);
       else this.#idle.set(key, young);

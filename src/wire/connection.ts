@@ -19,11 +19,13 @@ export interface ConnectionOwner {
 export class Connection {
   readonly key: string;
   owner: ConnectionOwner;
-  /** Of a clock that never goes back; set while nobody uses it. */
+  /** The pool's: until when it may be used again, of a clock that never goes back, and as how manieth it was put back. */
   idleUntilMs = 0;
+  keptAs = 0;
   #socket: Socket<Connection> | undefined = undefined;
   #probe: ProbeSocket | undefined = undefined;
   #state: "connecting" | "open" | "closed" = "connecting";
+  #isAbandoned = false;
   #paused = false;
   /** What the kernel has not taken yet. */
   #unsent: Buffer | undefined = undefined;
@@ -33,15 +35,6 @@ export class Connection {
   constructor(key: string, owner: ConnectionOwner) {
     this.key = key;
     this.owner = owner;
-  }
-
-  get isOpen(): boolean {
-    return this.#state === "open";
-  }
-
-  /** Bun gives no way to end an attempt to connect before it succeeds or the kernel gives it up, which takes two minutes. */
-  get isHanging(): boolean {
-    return this.#state === "connecting" && this.#socket === undefined && this.#probe === undefined;
   }
 
   get isPaused(): boolean {
@@ -66,9 +59,9 @@ export class Connection {
     });
   }
 
-  #connect(target: HttpTarget, tls: TLSOptions | undefined): void {
-    const { hostname, port } = target;
-    Bun.connect<Connection>({ hostname, port, socket: tls === undefined ? PLAIN_HANDLERS : TLS_HANDLERS, data: this, ...(tls === undefined ? {} : { tls }) }).catch((thrown: unknown) => this.#close(codeOf(thrown) ?? "ECONNREFUSED"));
+  #connect({ hostname, port }: HttpTarget, tls: TLSOptions | undefined): void {
+    const attempt = tls === undefined ? Bun.connect<Connection>({ hostname, port, socket: PLAIN_HANDLERS, data: this }) : Bun.connect<Connection>({ hostname, port, tls, socket: TLS_HANDLERS, data: this });
+    attempt.catch((thrown: unknown) => this.#close(codeOf(thrown) ?? "ECONNREFUSED"));
   }
 
   /** All of it leaves in order, now or as the peer takes it. False: the connection is gone, without a byte sent. */
@@ -97,6 +90,24 @@ export class Connection {
     this.#socket?.terminate();
   }
 
+  /** As close(), where nothing is under way any more: the peer sees an orderly end. */
+  retire(): void {
+    if (this.#unsent !== undefined) return this.close();
+    this.#state = "closed";
+    this.#socket?.end();
+  }
+
+  /**
+   * As close(), for a connection that may still be on its way. Bun gives no way to end an attempt before it succeeds or the kernel gives it up,
+   * which takes two minutes. True: this is such an attempt, and it tells `owner` when it has ended.
+   */
+  abandon(owner: ConnectionOwner): boolean {
+    this.#isAbandoned = this.#state === "connecting" && this.#socket === undefined && this.#probe === undefined;
+    if (this.#isAbandoned) this.owner = owner;
+    else this.close();
+    return this.#isAbandoned;
+  }
+
   #close(code: string | undefined): void {
     if (this.#state === "closed") return;
     this.close();
@@ -106,8 +117,9 @@ export class Connection {
   /** The handlers below; not for owners. */
   opened(socket: Socket<Connection>): void {
     this.#socket = socket;
-    if (this.#state === "closed") {
+    if (this.#isAbandoned || this.#state === "closed") {
       socket.terminate();
+      this.#close(undefined);
       return;
     }
     // What keeps the process alive are the clocks of calls, not connections that wait for one.

@@ -1,32 +1,28 @@
 // HTTP/1.1 answers to POST, out of bytes that come cut anywhere. Strict after RFC 9112: where it lets a client repair bare line feeds, folded fields
 // or odd lengths, the answer is refused instead, because two readers that repair differently see two answers.
-import { UpstreamFault } from "./upstream.ts";
+import { ChunkReader } from "./http-chunks.ts";
+import { malformed } from "./http-malformed.ts";
+import type { UpstreamFault } from "./upstream.ts";
 
 /** Bytes of one head; also of the informational ones before it, each by itself. */
 export const MAX_HEAD_BYTES = 64 * 1024;
 export const MAX_HEAD_FIELDS = 256;
 const MAX_INFORMATIONAL = 16;
-/** Of one chunk's extensions, and of all trailer fields together. Neither is used. */
-const MAX_SKIPPED_BYTES = 16 * 1024;
 
 const HTAB = 0x09;
 const LF = 0x0a;
 const CR = 0x0d;
 const SP = 0x20;
 const COLON = 0x3a;
-const SEMICOLON = 0x3b;
+const UPPER_A = 0x41;
+const UPPER_Z = 0x5a;
 
 const VERSION_START = Buffer.from("HTTP/1.");
 /** 1 for the bytes that a field name may have. */
 const IN_TOKEN = new Uint8Array(256);
 for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") IN_TOKEN[character.charCodeAt(0)] = 1;
-/** The value of a hexadecimal digit, 255 for every other byte. */
-const HEX_DIGIT = new Uint8Array(256).fill(255);
-for (let digit = 0; digit < 16; digit++) for (const character of [digit.toString(16), digit.toString(16).toUpperCase()]) HEX_DIGIT[character.charCodeAt(0)] = digit;
-
 /** `head`: not all of the head is there. `close`: the body ends with the connection. */
 type Phase = "head" | "length" | "chunked" | "close" | "complete";
-type ChunkPhase = "size" | "padding" | "extension" | "size line feed" | "data" | "data end" | "data line feed" | "trailer" | "trailer text" | "trailer line feed" | "last line feed";
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -54,14 +50,10 @@ export class ResponseParser {
   #keepAlive: string | undefined = undefined;
   #contentEncoding: string | undefined = undefined;
   #headText = "";
-  #lowerHeadText: string | undefined = undefined;
 
-  /** Bytes to come of the body, or of the chunk. */
+  /** Bytes to come of a body of known length. */
   #left = 0;
-  #chunkPhase: ChunkPhase = "size";
-  #sizeDigits = 0;
-  #skippedBytes = 0;
-  #lastChunkSeen = false;
+  #chunks: ChunkReader | undefined = undefined;
 
   get started(): boolean {
     return this.#started;
@@ -106,12 +98,12 @@ export class ResponseParser {
 
   /** A field's value by lower-case name, those of several fields joined by commas, or null. */
   header(name: string): string | null {
-    this.#lowerHeadText ??= this.#headText.toLowerCase();
-    const start = `\r\n${name}:`;
+    const text = this.#headText;
     let value: string | null = null;
-    for (let at = this.#lowerHeadText.indexOf(start); at >= 0; at = this.#lowerHeadText.indexOf(start, at + start.length)) {
-      const valueStart = at + start.length;
-      const one = withoutSpace(this.#headText.slice(valueStart, this.#headText.indexOf("\r", valueStart)));
+    for (let lineFeed = text.indexOf("\n"); lineFeed >= 0; lineFeed = text.indexOf("\n", lineFeed + 1)) {
+      const valueStart = lineFeed + name.length + 2;
+      if (text.charCodeAt(valueStart - 1) !== COLON || !isNameInText(text, lineFeed + 1, name)) continue;
+      const one = withoutSpace(text.slice(valueStart, text.indexOf("\r", valueStart)));
       value = value === null ? one : `${value}, ${one}`;
     }
     return value;
@@ -132,7 +124,7 @@ export class ResponseParser {
   /** The sender has closed the connection in order: whether the answer is complete. */
   end(): boolean {
     // RFC 9112 8: chunks are complete with the last one, even if nothing ends the trailer.
-    if (this.#phase === "close" || (this.#phase === "chunked" && this.#lastChunkSeen)) this.#phase = "complete";
+    if (this.#phase === "close" || (this.#phase === "chunked" && this.#chunks?.hasLastChunk === true)) this.#phase = "complete";
     return this.#phase === "complete";
   }
 
@@ -148,7 +140,7 @@ export class ResponseParser {
       }
       if (end - this.#headStart > MAX_HEAD_BYTES) throw malformed(`has a head of more than ${MAX_HEAD_BYTES} bytes`);
       if (this.#status >= 200) {
-        this.#headText = this.#buffer.latin1Slice(this.#headStart, end);
+        this.#headText = this.#buffer.toString("latin1", this.#headStart, end);
         this.#buffer = NO_BYTES;
         this.#chooseFraming();
         return end - heldBefore;
@@ -242,7 +234,7 @@ export class ResponseParser {
         else if (isName(buffer, start, "keep-alive")) this.#keepAlive = lowerValue(buffer, colon, end);
         break;
       case 14:
-        if (isName(buffer, start, "content-length")) this.#readContentLength(withoutSpace(buffer.latin1Slice(colon + 1, end)));
+        if (isName(buffer, start, "content-length")) this.#readContentLength(withoutSpace(buffer.toString("latin1", colon + 1, end)));
         break;
       case 16:
         if (isName(buffer, start, "content-encoding")) this.#contentEncoding = joined(this.#contentEncoding, lowerValue(buffer, colon, end));
@@ -267,7 +259,7 @@ export class ResponseParser {
 
   #chooseFraming(): void {
     if (this.#transferEncoding !== undefined && this.#transferEncoding !== "chunked") throw malformed("has a transfer encoding other than chunked");
-    if (this.#status === 204 || this.#status === 304) this.#phase = "complete";
+    if (this.#status === 204 || this.#status === 304) this.#readNoBody();
     else if (this.#transferEncoding !== undefined) this.#phase = "chunked";
     else if (this.#contentLength < 0) this.#phase = "close";
     else {
@@ -276,8 +268,14 @@ export class ResponseParser {
     }
   }
 
+  /** A 304 may give the length that another answer would have. */
+  #readNoBody(): void {
+    this.#contentLength = 0;
+    this.#phase = "complete";
+  }
+
   #readBody(bytes: Buffer): Buffer | null {
-    if (this.#phase === "chunked") return this.#readChunks(bytes);
+    if (this.#phase === "chunked") return this.#readChunks(bytes, (this.#chunks ??= new ChunkReader()));
     if (this.#phase === "close") return bytes;
     if (this.#phase === "complete") {
       this.#excess = true;
@@ -294,111 +292,18 @@ export class ResponseParser {
     return bytes.subarray(0, left);
   }
 
-  /** Moves the data of all chunks together, to where the first one stands. */
-  #readChunks(bytes: Buffer): Buffer | null {
-    const length = bytes.length;
-    let dataStart = 0;
-    let dataEnd = 0;
-    let at = 0;
-    while (at < length) {
-      if (this.#chunkPhase === "data") {
-        const end = Math.min(length, at + this.#left);
-        if (dataStart === dataEnd) dataStart = dataEnd = at;
-        if (dataEnd !== at) bytes.copyWithin(dataEnd, at, end);
-        dataEnd += end - at;
-        this.#left -= end - at;
-        at = end;
-        if (this.#left === 0) this.#chunkPhase = "data end";
-      } else {
-        this.#readChunkFrame(bytes[at++] as number);
-        if (this.#lastChunkSeen && this.complete) {
-          this.#excess = at < length;
-          break;
-        }
-      }
+  #readChunks(bytes: Buffer, chunks: ChunkReader): Buffer | null {
+    const data = chunks.push(bytes);
+    if (chunks.complete) {
+      this.#phase = "complete";
+      this.#excess = chunks.hasExcess;
     }
-    return dataEnd > dataStart ? bytes.subarray(dataStart, dataEnd) : null;
+    return data;
   }
-
-  /** One byte of what stands around the data. */
-  #readChunkFrame(byte: number): void {
-    switch (this.#chunkPhase) {
-      case "size": {
-        const digit = HEX_DIGIT[byte] as number;
-        if (digit < 16) {
-          this.#left = 16 * this.#left + digit;
-          if (++this.#sizeDigits > 16 || this.#left > Number.MAX_SAFE_INTEGER) throw malformed("has a chunk of no possible size");
-          return;
-        }
-        if (this.#sizeDigits === 0) throw malformed("has a chunk whose size is no number");
-        this.#afterSize(byte);
-        return;
-      }
-      case "padding":
-        this.#afterSize(byte);
-        return;
-      case "extension":
-        this.#skip(byte);
-        if (byte === CR) this.#chunkPhase = "size line feed";
-        return;
-      case "size line feed":
-        expectLineFeed(byte);
-        this.#sizeDigits = 0;
-        this.#skippedBytes = 0;
-        this.#lastChunkSeen = this.#left === 0;
-        this.#chunkPhase = this.#lastChunkSeen ? "trailer" : "data";
-        return;
-      case "data end":
-        if (byte !== CR) throw malformed("has a chunk that is longer than its size");
-        this.#chunkPhase = "data line feed";
-        return;
-      case "data line feed":
-        expectLineFeed(byte);
-        this.#chunkPhase = "size";
-        return;
-      case "trailer":
-      case "trailer text":
-        this.#skip(byte);
-        if (byte !== CR) this.#chunkPhase = "trailer text";
-        else this.#chunkPhase = this.#chunkPhase === "trailer" ? "last line feed" : "trailer line feed";
-        return;
-      case "trailer line feed":
-        expectLineFeed(byte);
-        this.#chunkPhase = "trailer";
-        return;
-      case "last line feed":
-        expectLineFeed(byte);
-        this.#phase = "complete";
-        return;
-      case "data":
-    }
-  }
-
-  #afterSize(byte: number): void {
-    if (byte === CR) this.#chunkPhase = "size line feed";
-    else if (byte === SEMICOLON) this.#chunkPhase = "extension";
-    else if (byte === SP || byte === HTAB) {
-      this.#skip(byte);
-      this.#chunkPhase = "padding";
-    } else throw malformed("has a chunk whose size is no number");
-  }
-
-  #skip(byte: number): void {
-    if (byte === LF || byte === 0) throw malformed("has a line feed by itself, or a zero byte, between its chunks");
-    if (++this.#skippedBytes > MAX_SKIPPED_BYTES) throw malformed("has too much between its chunks");
-  }
-}
-
-function malformed(what: string): UpstreamFault {
-  return new UpstreamFault("malformed", `the provider's answer ${what}`);
 }
 
 function notHttp(): UpstreamFault {
-  return new UpstreamFault("malformed", "the provider's answer is no HTTP");
-}
-
-function expectLineFeed(byte: number): void {
-  if (byte !== LF) throw malformed("has a carriage return by itself between its chunks");
+  return malformed("is no HTTP");
 }
 
 function startsLike(buffer: Buffer, start: number, end: number): boolean {
@@ -412,14 +317,22 @@ function digitAt(buffer: Buffer, at: number): number {
   return digit >= 0 && digit <= 9 ? digit : NaN;
 }
 
-/** `name` is in lower case and as long as what stands at `start`, which is a token: no byte of one but a letter becomes a letter of it by the bit. */
+/** `name` has letters and dashes, in lower case, and is as long as what stands at `start`, which is a token: there the bit only turns letters into letters. */
 function isName(buffer: Buffer, start: number, name: string): boolean {
   for (let index = 0; index < name.length; index++) if (((buffer[start + index] as number) | 0x20) !== name.charCodeAt(index)) return false;
   return true;
 }
 
+function isNameInText(text: string, start: number, name: string): boolean {
+  for (let index = 0; index < name.length; index++) {
+    const code = text.charCodeAt(start + index);
+    if ((code >= UPPER_A && code <= UPPER_Z ? code + 32 : code) !== name.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
 function lowerValue(buffer: Buffer, colon: number, end: number): string {
-  return withoutSpace(buffer.latin1Slice(colon + 1, end)).toLowerCase();
+  return withoutSpace(buffer.toString("latin1", colon + 1, end)).toLowerCase();
 }
 
 function joined(before: string | undefined, value: string): string {

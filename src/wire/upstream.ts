@@ -1,4 +1,5 @@
-// The port through which every provider is called. Drivers: upstream-fetch.ts (Bun's fetch), the sandbox's in-process one. All pass test/contract/upstream-client.suite.ts.
+// The port through which every provider is called. Drivers: upstream-socket.ts (connections of our own) and upstream-fetch.ts (Bun's fetch, behind a
+// proxy), which pass test/contract/upstream-client.suite.ts, and the sandbox's own server in this process.
 import type { CancelSignal } from "../core/cancellation.ts";
 
 export interface UpstreamRequest {

@@ -1,7 +1,7 @@
 // The stores that there are, through the one suite; and what only SQLite in a file can get wrong.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Kysely } from "kysely";
@@ -190,6 +190,27 @@ function memoryDb(): Kysely<Numbers> {
   database.run("create table numbers (id bigint primary key, amount bigint not null)");
   return new Kysely<Numbers>({ dialect: bunSqliteDialect({ database, busyTimeoutMs: 100, explain: (error) => error }) });
 }
+
+describe("[d2.6] a SQLite file that goes while it is in use is told, because revocations would not be seen any more", () => {
+  const ends: Readonly<Record<string, (file: string) => void>> = {
+    removed: (file) => rmSync(file),
+    replaced: (file) => {
+      copyFileSync(file, `${file}.backup`);
+      renameSync(`${file}.backup`, file);
+    },
+  };
+  for (const [how, end] of Object.entries(ends))
+    test(how, async () => {
+      const file = newFile();
+      const store = await openSqliteStore({ file });
+      await store.migrate();
+      await store.revision();
+      end(file);
+      const asked: Promise<unknown> = store.revision();
+      await expect(asked).rejects.toMatchObject({ name: "StoreError", kind: "unusable", message: expect.stringContaining(`${file} was ${how}`) as string });
+      await store.close();
+    });
+});
 
 describe("Kysely over bun:sqlite", () => {
   test("2^53 + 1 survives, alone and in a sum", async () => {

@@ -206,24 +206,25 @@ const bodySuite = (client: UpstreamClient): void =>
 
 const clocksSuite = (client: UpstreamClient): void =>
   describe("clocks", () => {
-    const timedOut = async (promise: Promise<unknown>, expectedMs: number): Promise<string> => {
+    const timedOut = async (promise: Promise<unknown>, earliestMs: number, latestMs = earliestMs): Promise<string> => {
       const startedMs = performance.now();
       const fault = await faultOf(promise);
       expect(fault.kind).toBe("timeout");
-      expect(performance.now() - startedMs).toBeWithin(expectedMs - 5, expectedMs + 800);
+      expect(performance.now() - startedMs).toBeWithin(earliestMs - 5, latestMs + 800);
       return fault.message;
     };
 
     test("no head, and half a head that drips, end in a timeout that names its clock", async () => {
+      // A driver that cannot tell connecting from waiting gives both clocks together.
       await using silent = await rawServer(() => undefined);
-      expect(await timedOut(send(client, silent.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 250)).toContain("first byte");
+      expect(await timedOut(send(client, silent.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150, 250)).toContain("first byte");
       await silent.allClosed(CLOSE_MS);
       await using dripping = await rawServer((socket) => {
         socket.write("HTTP/1.1 200 OK\r\nX: ");
         const drip = setInterval(() => socket.write("a"), 20);
         socket.on("close", () => clearInterval(drip));
       });
-      expect(await timedOut(send(client, dripping.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 250)).toContain("first byte");
+      expect(await timedOut(send(client, dripping.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150, 250)).toContain("first byte");
     });
 
     test("a body that pauses ends in a timeout that names its clock, read or as text, whatever its framing", async () => {

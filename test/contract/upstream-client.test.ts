@@ -1,9 +1,10 @@
-// The contract of upstream clients on the driver over fetch, and what only that driver has.
+// The contract of upstream clients on both drivers, and what only the one over fetch has.
 import { describe, expect, test } from "bun:test";
 import { heapStats } from "bun:jsc";
 import { join } from "node:path";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { assertFetchConcurrency, createFetchUpstream, requiredEnvironment } from "../../src/wire/upstream-fetch.ts";
+import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import { CHUNKED_HEAD, LAST_CHUNK, answering, chunk, plain, rawServer } from "./raw-server.ts";
 import { post, send } from "./upstream-calls.ts";
 import { upstreamClientSuite } from "./upstream-client.suite.ts";
@@ -18,6 +19,8 @@ async function hangingCalls(requestsAtOnce: string): Promise<{ readonly exitCode
 upstreamClientSuite("fetch", createFetchUpstream, async () => {
   expect(await hangingCalls("65535")).toEqual({ exitCode: 0, output: "no call was held up\n" });
 });
+
+upstreamClientSuite("sockets", createSocketUpstream);
 
 describe("fetch upstream", () => {
   test("a proxy is used where one is configured, and never because the environment names one", async () => {

@@ -69,13 +69,13 @@ export function upstreamTlsSuite(makeClient: MakeUpstreamClient): void {
   });
 }
 
-interface Identity {
+export interface Identity {
   readonly key: string;
   readonly cert: string;
 }
 
 /** A certificate for NAME that is its own authority; null without the openssl command. */
-function selfSigned(): Identity | null {
+export function selfSigned(): Identity | null {
   const folder = mkdtempSync(join(tmpdir(), "upstream-tls-"));
   try {
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];

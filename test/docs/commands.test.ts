@@ -70,7 +70,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       });
       test.each(commandsOf(page).map(({ fence, shown }) => [fence.line, fence, shown] as const))("line %d", async (_, fence, shown) => {
         const { code, stdout, stderr } = await run(fence.text, place);
-        expect({ code: fence.text.includes("dragoman check broken") ? 0 : code, stderr }).toEqual({ code: 0, stderr: "" });
+        expect({ code, stderr }).toEqual({ code: fence.text.includes("dragoman check broken") ? 1 : 0, stderr: "" });
         if (shown?.info === "json output") expect(jsonDifference(JSON.parse(shown.text), JSON.parse(stdout))).toBeNull();
         if (shown?.info === "text output") expect(textDifference(shown.text, stdout)).toBeNull();
       });

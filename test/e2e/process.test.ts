@@ -1,9 +1,9 @@
 // The life of the real process: its first words, a port in use, tokens and configuration that change while it serves, and its end.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, projectFolder, runCli, startGateway } from "../harness/gateway-process.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
 import { rawCall } from "./raw-client.ts";
@@ -28,8 +28,8 @@ const statusOf = async (answer: Promise<Response>): Promise<number> => {
 };
 const codeOf = async (answer: Promise<Response>): Promise<string> => ((await (await answer).json()) as { error: { code: string } }).error.code;
 
-async function bash(command: string): Promise<{ readonly code: number; readonly stdout: string }> {
-  const child = Bun.spawn(["bash", "-c", command], { stdout: "pipe", stderr: "pipe" });
+async function bash(command: string, cwd: string = tmpdir()): Promise<{ readonly code: number; readonly stdout: string }> {
+  const child = Bun.spawn(["bash", "-c", command], { cwd, env: cleanEnvironment(), stdout: "pipe", stderr: "pipe" });
   const [stdout, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   return { code, stdout };
 }
@@ -55,8 +55,8 @@ describe("the first words", () => {
     const second = await startGateway({ dataFolder });
     expect(second.firstToken).toBeNull();
     expect(second.output()).not.toMatch(TOKEN);
-    const cure = /dragoman (token create .*) --name <name>/.exec(second.output())![1]!;
-    const made = await runCli([...cure.split(" "), "--name", "another", "--json"]);
+    const cure = /^Another access token: (.*) --name <name>$/m.exec(second.output())![1]!;
+    const made = await bash(`${cure} --name another --json`, second.folder);
     expect(made.code).toBe(0);
     const { token } = JSON.parse(made.stdout) as { token: string };
     await until(() => statusOf(second.chat(ECHO, { token })), (status) => status === 200, 1000 * SLACK);
@@ -176,12 +176,12 @@ describe("tokens", () => {
 
   test("[d2.6] that are made, rotated and revoked while it runs are known and refused within a second; the list never has their text", async () => {
     const { id, token: text } = await token("create", "--name", "deploy");
-    const known = await until(() => knownAs(text), (status) => status === 200, PROMISED_MS * SLACK);
+    const known = await until(() => knownAs(text), (status) => status === 200, PROMISED_MS);
 
     const rotated = await token("rotate", id, "--overlap-minutes", "30");
     expect(rotated).toMatchObject({ id });
     expect(rotated.token).not.toBe(text);
-    const renewed = await until(() => knownAs(rotated.token), (status) => status === 200, PROMISED_MS * SLACK);
+    const renewed = await until(() => knownAs(rotated.token), (status) => status === 200, PROMISED_MS);
     expect(await knownAs(text)).toBe(200);
 
     const listed = await runCli(["token", "list", "--data", gateway.dataFolder]);
@@ -190,7 +190,7 @@ describe("tokens", () => {
     expect(((await token("list")) as { id: string; state: string }[]).find((one) => one.id === id)?.state).toBe("live");
 
     await token("revoke", id);
-    const refused = await until(() => knownAs(rotated.token), (status) => status === 401, PROMISED_MS * SLACK);
+    const refused = await until(() => knownAs(rotated.token), (status) => status === 401, PROMISED_MS);
     expect(await codeOf(gateway.chat(ECHO, { token: text }))).toBe("revoked_token");
     console.log(`tokens: known after ${known.toFixed(0)} ms, rotated after ${renewed.toFixed(0)} ms, revoked after ${refused.toFixed(0)} ms; promised within ${PROMISED_MS} ms each`);
     expect(await knownAs(gateway.firstToken!)).toBe(200);
@@ -214,6 +214,37 @@ describe("tokens", () => {
       expect(done.stderr).toContain(words);
       expect(done.stderr).not.toMatch(/\bat .*:\d+/);
     }
+  });
+
+  test("a folder without a database is an error that makes none, and so is one that cannot be made", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
+    for (const args of [["token", "list"], ["token", "create", "--name", "x"], ["token", "revoke", "x"], ["token", "rotate", "x"]]) {
+      const done = await runCli([...args, "--data", join(folder, "mistyped")]);
+      expect([done.code, done.stdout]).toEqual([2, ""]);
+      expect(done.stderr).toContain(`There is no database in ${join(folder, "mistyped")}`);
+    }
+    expect(readdirSync(folder)).toEqual([]);
+    writeFileSync(join(folder, "file"), "");
+    const served = await runCli(["serve", "--port", "0", "--data", join(folder, "file/data")]);
+    expect([served.code, served.stdout]).toEqual([2, ""]);
+    expect(served.stderr).toMatch(/cannot be made .*--data/);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("need no configuration where the folder is named, so that no variable of it has to be set", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
+    writeFileSync(join(folder, "dragoman.yaml"), 'providers: {openai: {api_key: "${A_KEY_THAT_IS_NOT_SET}"}}\n');
+    const named = await runCli(["token", "list", "--data", gateway.dataFolder], cleanEnvironment(), folder);
+    expect([named.code, named.stderr]).toEqual([0, ""]);
+    const unnamed = await runCli(["token", "list"], cleanEnvironment(), folder);
+    expect([unnamed.code, unnamed.stderr]).toEqual([2, expect.stringContaining("A_KEY_THAT_IS_NOT_SET")]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("a listing whose reader has seen enough ends quietly", async () => {
+    // the reader is gone before the first line is written
+    const { code, stdout } = await bash(`set -o pipefail; { node ${join(projectFolder, "bin/dragoman.mjs")} params sandbox:echo 2>&3 | (exec 0<&-); } 3>&1`);
+    expect([code, stdout]).toEqual([0, ""]);
   });
 });
 

@@ -68,7 +68,9 @@ describe("a client that leaves", () => {
       client.leave();
       took.push((await closed) - leftMs);
     }
-    console.log(`a client leaves ${what}: the provider's connection closed after ${Math.max(...took).toFixed(1)} ms at most, promised within ${PROMISED_MS} ms`);
+    const median = took.toSorted((a, b) => a - b)[5]!;
+    console.log(`a client leaves ${what}: the provider's connection closed after ${median.toFixed(1)} ms in the median, ${Math.max(...took).toFixed(1)} ms at most, promised within ${PROMISED_MS} ms`);
+    expect(median).toBeLessThan(PROMISED_MS);
     expect(Math.max(...took)).toBeLessThan(PROMISED_MS * SLACK);
     expect(await until(async () => (await callsInFlight(gateway)) === 0, 1000)).toBe(true);
     expect(upstream.open()).toBe(0);
@@ -248,7 +250,7 @@ describe("waiting", () => {
 describe("many streams", () => {
   const STREAMS = 1000;
   const AIM_MB = 120;
-  test(`[d8.1] ${STREAMS} of them are open at once, and each gets its own to the end`, async () => {
+  test(`${STREAMS} of them are open at once, and each gets its own to the end`, async () => {
     let waiting = 0;
     let open = (): void => {};
     const gate = new Promise<void>((resolve) => (open = resolve));

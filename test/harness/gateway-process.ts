@@ -10,6 +10,8 @@ export interface GatewayProcess {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;
   readonly pid: number;
+  /** Where it was started. */
+  readonly folder: string;
   readonly dataFolder: string;
   /** The token of the first start, without special permissions; null on a later start. */
   readonly firstToken: string | null;
@@ -54,6 +56,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const gateway: GatewayProcess = {
     url,
     pid: child.pid,
+    folder,
     dataFolder,
     firstToken,
     output: () => output,

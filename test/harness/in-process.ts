@@ -33,6 +33,8 @@ export interface StubOptions {
   readonly snapshot?: Partial<Snapshot>;
   /** Providers with a stored key; by default every family with the key `stored-key`. */
   readonly providers?: readonly ProviderSettings[];
+  /** Why no call may run now; never, if left out. */
+  readonly refusal?: () => string | null;
 }
 
 export function stubGateway(options: StubOptions = {}): Stub {
@@ -60,7 +62,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
       },
     },
     observer: { publish: (record) => records.push(structuredClone(record)) },
-    traffic: openTraffic({ inc: () => {}, dec: () => {} }),
+    traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {
     sent,

@@ -98,7 +98,3 @@ export function eventStream(...data: readonly (object | string)[]): string {
 export function openaiChunk(delta: object, finish: string | null = null, extra: object = {}): object {
   return { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_767_000_000, model: "m", choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }], ...extra };
 }
-
-export function streamResponse(text: string): Response {
-  return new Response(text, { headers: { "content-type": "text/event-stream" } });
-}

@@ -32,6 +32,8 @@ describe("without a file", () => {
         host: "127.0.0.1",
         port: 4100,
         data: "data",
+        upstreamProxy: null,
+        staleSnapshot: "serve",
         limits: {
           maxBodyBytes: 33_554_432,
           bodyTimeoutMs: 60_000,

@@ -126,6 +126,57 @@ describe("the store", () => {
     expect(problems.map(({ source: where, message }) => [where, message.replace(/\d+/, "N")])).toEqual(Array.from({ length: 2 }, () => ["store", "database down (N)\nwhat was in use before stays in use"]));
   });
 
+  describe("that is not reached", () => {
+    /** A store that is down from now on until `up()`, and a clock that the test turns. */
+    async function unreachable(text: string) {
+      let down = false;
+      let nowMs = 1000;
+      const look = async (): Promise<string> => {
+        if (down) throw new Error("database down");
+        return "1";
+      };
+      writeFileSync(file, text);
+      const source = await open({ file, store: { ...still, revision: look }, pollMs: 5, clock: { now: () => nowMs, monotonic: () => nowMs } });
+      await Bun.sleep(30);
+      down = true;
+      await within1s(() => problems.length === 1);
+      problems.length = 0;
+      const pass = async (ms: number): Promise<void> => {
+        nowMs += ms;
+        await Bun.sleep(30);
+      };
+      return { source, up: () => void (down = false), pass };
+    }
+
+    test("[d2.6] for 60 s goes on being served by default, and is told every minute", async () => {
+      const { source, pass, up } = await unreachable("");
+      await pass(59_000);
+      expect(problems).toEqual([]);
+      await pass(1000);
+      expect(problems.map(({ source: where, message }) => `${where}: ${message}`)).toEqual([expect.stringMatching(/^store: the database has not been reached for 60 s; calls go on .*a token that was revoked meanwhile still works.*stale_snapshot/)]);
+      await pass(59_000);
+      expect(problems).toHaveLength(1);
+      await pass(1000);
+      expect(problems).toHaveLength(2);
+      expect(source.refusal()).toBeNull();
+      up();
+      await Bun.sleep(50);
+      await pass(59_000);
+      expect(problems).toHaveLength(2);
+    });
+
+    test("[d2.6] for 60 s refuses calls where the configuration says so, until it is reached again", async () => {
+      const { source, pass, up } = await unreachable("server: {stale_snapshot: refuse}");
+      await pass(59_000);
+      expect(source.refusal()).toBeNull();
+      await pass(1000);
+      expect(source.refusal()).toContain("has not reached its database for 60 s");
+      expect(problems[0]!.message).toContain("new calls are refused");
+      up();
+      await within1s(() => source.refusal() === null);
+    });
+  });
+
   test("that fails between two questions is asked again, and misses nothing", async () => {
     let fail = true;
     let revision = 1;

@@ -74,6 +74,17 @@ describe("401", () => {
   });
 });
 
+describe("what is known of tokens", () => {
+  test("[d2.6] is too old where the configuration says to refuse then: a call is 503 and reaches no provider, until the store is back", async () => {
+    let tooOld: string | null = "The database has not been reached.";
+    const stub = answeringGateway({ refusal: () => tooOld });
+    const { outcome, wire, headers } = await ask(stub, {});
+    expect([outcome, wire, headers.get("retry-after")]).toEqual(["503 stale_snapshot null", null, "1"]);
+    tooOld = null;
+    expect((await ask(stub, {})).outcome).toBe("200");
+  });
+});
+
 describe("scope and role", () => {
   test("[s:authentication.3] [d2.1] tenant_id and project_id may repeat the token's own scope; another one is 403, and neither is sent to a provider", async () => {
     const own = { tenant_id: "default", project_id: "default" };

@@ -296,6 +296,8 @@ describe("operations", () => {
       expect((await from(plain, path, "127.0.0.1", { "x-forwarded-for": "203.0.113.9" })).status).toBe(401);
       expect((await from(plain, path, "203.0.113.9", { authorization: `Bearer ${plain.token}` })).status).toBe(403);
       expect((await from(plain, path, "203.0.113.9", { authorization: `Bearer ${plain.adminToken}` })).status).toBe(200);
+      const ofOneProject = serve({ snapshot: { memberships: new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: "default", role: "owner" as const }]]]) } });
+      expect((await from(ofOneProject, path, "203.0.113.9", { authorization: `Bearer ${ofOneProject.adminToken}` })).status).toBe(403);
       expect((await from(serve({ snapshot: { opsOpen: true } }), path, "203.0.113.9")).status).toBe(200);
     }
     expect(await body(await plain.get("/readyz?verbose"))).toMatchObject({ status: "ready", version: "1.2.3", calls_in_flight: 0 });
@@ -335,6 +337,23 @@ describe("operations", () => {
       expect([method, path, response.status, response.headers.get("allow")]).toEqual([method, path, status, allow]);
       expect(typeof (await errorOf(response))["message"]).toBe("string");
     }
+  });
+
+  test("[d5.1] one call more than may be under way is 503 gateway_overloaded, and there is room again when one has ended", async () => {
+    const small = serve({ limits: { maxConcurrentCalls: 2 } });
+    const leaving = new AbortController();
+    const stalled = [0, 1].map(() => fetch(`${small.url}/api/v1/chat/completions`, { method: "POST", signal: leaving.signal, headers: { authorization: `Bearer ${small.token}`, "content-type": "application/json" }, body: JSON.stringify({ ...ECHO, model: "sandbox:stall" }) }).catch(() => null));
+    let refused = await small.chat(ECHO);
+    for (let tries = 0; tries < 50 && refused.status === 200; tries++) refused = await small.chat(ECHO);
+    expect([refused.status, (await errorOf(refused))["code"], refused.headers.get("retry-after"), refused.headers.get("x-should-retry")]).toEqual([503, "gateway_overloaded", "1", null]);
+    leaving.abort();
+    await Promise.all(stalled);
+    let taken = await small.chat(ECHO);
+    for (let tries = 0; tries < 50 && taken.status !== 200; tries++) {
+      await Bun.sleep(10);
+      taken = await small.chat(ECHO);
+    }
+    expect(taken.status).toBe(200);
   });
 
   test("[s:versioning.2] api_version is the provider's, not the service's: it changes neither the path nor the answer", async () => {

@@ -88,6 +88,13 @@ describe("param and message", () => {
     [{ functions: [WEATHER, { name: "" }] }, "functions[1].name", /1 to 64 letters/, /got the string ""/],
     [{ extra_headers: { "x-a": "1", "x-b": 2 } }, "extra_headers.x-b", /a string/, /got the number 2/],
     [{ fallbacks: ["a", 5] }, "fallbacks[1]", /a string or an object/, /got the number 5/],
+    [{ fallbacks: [{ temperature: 1 }] }, "fallbacks[0].model", /present, or route/, /got nothing/],
+    [{ fallbacks: ["a", { model: 5 }] }, "fallbacks[1].model", /a string/, /got the number 5/],
+    [{ context_window_fallback_dict: { small: ["large"] } }, "context_window_fallback_dict.small", /a string/, /got an array/],
+    [{ model_list: [{ model_name: "m", params: { api_key: "k" } }] }, "model_list[0].params.model", /present/, /got nothing/],
+    [{ model_list: [{ model_name: "m", params: { model: "openai:m" }, order: -1 }] }, "model_list[0].order", /an integer/, /got the number -1/],
+    [{ roles: { user: "User: " } }, "roles.user", /an object/, /got the string "User: "/],
+    [{ roles: { user: { pre_message: 5 } } }, "roles.user.pre_message", /a string/, /got the number 5/],
     [{ user: ["a"] }, "user", /a string/, /got an array/],
     [{ logit_bias: [] }, "logit_bias", /an object/, /got an array/],
     [{ tools: {} }, "tools", /an array/, /got an object/],
@@ -223,7 +230,10 @@ describe("stop", () => {
 
 describe("the timeout", () => {
   test("[s:limits.default-request-timeout] without one a call has 600 seconds, and the field is told in seconds", async () => {
-    const waits = { send: (_: unknown, call: UpstreamCall) => new Promise<never>((_resolve, reject) => call.signal.addEventListener("abort", () => reject(call.signal.reason as Error)))};
+    const waits = { send: (_: unknown, { signal }: UpstreamCall) => new Promise<never>((_resolve, reject) => signal.addEventListener("abort", () => {
+      const reason = signal.reason as Error;
+      reject(reason);
+    })) };
     expect(serverSection.parse({}).limits.defaultTimeoutMs).toBe(600_000);
     const own = await ask(answeringGateway({ upstream: waits }), { timeout: 0.05 });
     expect([own.outcome, own.error!.message]).toEqual(["504 upstream_timeout null", "The call did not finish within its timeout of 0.05 s."]);

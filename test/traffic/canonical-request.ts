@@ -24,7 +24,7 @@ function turns(list: readonly Value[], content: string): readonly Value[] {
 }
 
 const asParts = (content: Value): Value => (typeof content === "string" ? [{ type: "text", text: content }] : content);
-const words = (text: string): string => text.replace(/\s+/g, " ").trim();
+const words = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
 /** A system prompt of plain text may be split or joined. */
 function systemWords(parts: Value): Value {
@@ -47,7 +47,7 @@ function anthropicForm(body: Value): Value {
 }
 
 const several = (value: Value): Value => (value === undefined ? undefined : Array.isArray(value) ? value : [value]);
-const camel = (key: string): string => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const camel = (key: string): string => key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 const GEMINI_WORDS = new Set("system_instruction function_declarations function_call function_response inline_data file_data mime_type file_uri generation_config safety_settings tool_config function_calling_config allowed_function_names response_mime_type response_schema thinking_config max_output_tokens stop_sequences candidate_count".split(" "));
 const SAME_MIME: Record<string, string> = { "audio/mpeg": "audio/mp3", "audio/x-wav": "audio/wav" };
 
@@ -81,11 +81,11 @@ function geminiForm(given: Value): Value {
     return { ...named, parameters: form && !isEmpty(form.properties ?? {}) ? form : undefined };
   };
   const declared = (several(tools) ?? []).flatMap((tool: Value) => tool.functionDeclarations ?? []).map(declaration);
-  const others = (several(tools) ?? []).map(({ functionDeclarations: _, ...tool }: Value) => tool).filter((tool: Value) => !isEmpty(tool));
+  const others = (several(tools) ?? []).map(({ functionDeclarations: _declared, ...tool }: Value) => tool).filter((tool: Value) => !isEmpty(tool));
   return {
     ...rest,
     contents: turns((several(contents) ?? []).map(turn), "parts"),
-    systemInstruction: systemWords((several(systemInstruction?.parts) ?? []).map(({ thought: _, ...part }: Value) => part)),
+    systemInstruction: systemWords((several(systemInstruction?.parts) ?? []).map(({ thought: _thought, ...part }: Value) => part)),
     tools: [declared, others],
     toolConfig: (toolConfig?.functionCallingConfig?.mode ?? "AUTO").toUpperCase() === "AUTO" ? undefined : toolConfig,
     generationConfig: { ...config, ...(schema && { schema: schemaForm(schema) }) },

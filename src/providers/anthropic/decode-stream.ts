@@ -37,6 +37,15 @@ type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" };
 
 const OTHER: Block = { kind: "other" };
 
+/** Thinking and its signature are told once more, whole, when their block ends; so much of them is kept at most. */
+const MAX_KEPT = 16 * 1024 * 1024;
+/** Of one block. */
+const MAX_CITATIONS = 10_000;
+
+function demandBounded(kept: number): void {
+  if (kept > MAX_KEPT) throw new MalformedAnswer(`The provider's stream holds a thinking block of more than ${MAX_KEPT} characters.`);
+}
+
 export function openStream(context: DecodeContext): StreamDecoder {
   return new MessageStream(readMemo(context.memo).answerTool);
 }
@@ -126,10 +135,11 @@ class MessageStream implements StreamDecoder {
       case "thinking_delta":
         return this.block.kind === "thinking" ? this.thinking(this.block, textOf(delta["thinking"])) : NOTHING;
       case "signature_delta":
-        if (this.block.kind === "thinking") this.block.signature += textOf(delta["signature"]);
+        if (this.block.kind === "thinking") demandBounded((this.block.signature += textOf(delta["signature"])).length);
         return NOTHING;
       case "citations_delta":
-        if (this.block.kind === "text" && delta["citation"] !== undefined) this.block.citations.push(delta["citation"]);
+        if (this.block.kind === "text" && delta["citation"] !== undefined && this.block.citations.push(delta["citation"]) > MAX_CITATIONS)
+          throw new MalformedAnswer(`The provider's stream holds a text block with more than ${MAX_CITATIONS} citations.`);
         return NOTHING;
       default:
         return NOTHING;
@@ -174,6 +184,7 @@ class MessageStream implements StreamDecoder {
 
   private thinking(of: ThinkingBlock, piece: string): readonly ChatChunk[] {
     of.text += piece;
+    demandBounded(of.text.length);
     return piece === "" ? NOTHING : [chunk({ reasoning_content: piece })];
   }
 

@@ -22,12 +22,13 @@ export interface Turn extends JsonObject {
 /** Throws GatewayError `unsupported_content_block` with the path. */
 export function encodeConversation(messages: readonly Message[]): Conversation {
   const system: (string | readonly JsonObject[])[] = [];
-  const turns: Turn[] = [];
+  const runs: Turn[][] = [];
   messages.forEach((message, index) => {
     const path = `messages[${index}]`;
     if (message.role === "system" || message.role === "developer") system.push(encodeSystem(message, path));
-    else addTurn(turns, encodeTurn(message, path));
+    else addTurn(runs, encodeTurn(message, path));
   });
+  const turns = runs.map(joinRun);
   return { system: joinSystem(system), messages: turns, uploadedFiles: turns.some(({ content }) => typeof content !== "string" && namesUploadedFile(content)) };
 }
 
@@ -111,14 +112,18 @@ function toolUseId(id: string): string {
   return id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
 }
 
-function addTurn(turns: Turn[], turn: Turn): void {
+/** A run is what will be one turn. */
+function addTurn(runs: Turn[][], turn: Turn): void {
   if (turn.content.length === 0) return;
-  const last = turns.at(-1);
-  if (last?.role !== turn.role) {
-    turns.push(turn);
-    return;
-  }
-  turns[turns.length - 1] = { role: turn.role, content: resultsFirst([...asBlocks(last.content), ...asBlocks(turn.content)]) };
+  const last = runs.at(-1);
+  if (last?.[0]?.role === turn.role) last.push(turn);
+  else runs.push([turn]);
+}
+
+/** Joined once and not turn by turn: a conversation of ten thousands of messages may be one run. */
+function joinRun(run: readonly Turn[]): Turn {
+  const [first] = run as readonly [Turn];
+  return run.length === 1 ? first : { role: first.role, content: resultsFirst(run.flatMap(({ content }) => asBlocks(content))) };
 }
 
 function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {

@@ -4,7 +4,8 @@ import { isObject, type Json } from "../../core/json.ts";
 import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
-const BY_TYPE: Readonly<Record<string, FailureClass>> = {
+/** A map: a type is a provider's word, and may be a name that every object has. */
+const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(Object.entries({
   invalid_request_error: "invalid_request",
   request_too_large: "invalid_request",
   conflict_error: "invalid_request",
@@ -16,7 +17,7 @@ const BY_TYPE: Readonly<Record<string, FailureClass>> = {
   timeout_error: "timeout",
   overloaded_error: "overloaded",
   api_error: "server",
-};
+} as const));
 
 const BY_STATUS: Readonly<Record<number, FailureClass>> = {
   401: "authentication",
@@ -44,7 +45,7 @@ const FIELD = /^((?:model|messages|system|tools|tool_choice|max_tokens|temperatu
 /** Copes with any body. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
   const { type, message } = readError(body);
-  const first = (type === null ? undefined : BY_TYPE[type]) ?? classOfStatus(status);
+  const first = (type === null ? undefined : BY_TYPE.get(type)) ?? classOfStatus(status);
   const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
   const refined = BY_TEXT.find((rule) => rule.under === first && rule.text.test(text));
   return { class: refined?.class ?? first, message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: type };

@@ -5,8 +5,8 @@ const OWN_PREFIX = "call_gw_";
 const FIT = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** The server's id where it has a fit one that no earlier call of the answer has, else a new one. */
-export function callId(given: unknown, taken: readonly string[]): string {
-  return typeof given === "string" && FIT.test(given) && !taken.includes(given) ? given : OWN_PREFIX + newTraceId();
+export function callId(given: unknown, taken: ReadonlySet<string>): string {
+  return typeof given === "string" && FIT.test(given) && !taken.has(given) ? given : OWN_PREFIX + newTraceId();
 }
 
 export function isOwnCallId(id: string): boolean {

@@ -3,11 +3,11 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 /** `text`: the answer so far, thoughts left out. `partTexts`: its parts, to which a segment's offsets refer, where they are known apart. */
-export function citationsOf(candidate: JsonObject, text: string, partTexts: readonly string[] | null): JsonObject[] {
+export function citationsOf(candidate: JsonObject, text: TextPositions, partTexts: readonly string[] | null): JsonObject[] {
   const grounding = candidate["groundingMetadata"];
   const citation = candidate["citationMetadata"];
   if (!isObject(grounding) && !isObject(citation)) return [];
-  const positions = positionsIn(text);
+  const positions: Positions = (endByte) => text.characters(endByte);
   return [...(isObject(grounding) ? fromGrounding(grounding, positions, partTexts) : []), ...(isObject(citation) ? fromCitation(citation, positions) : [])];
 }
 
@@ -62,24 +62,47 @@ function annotation(positions: Positions, startByte: number, endByte: number, ur
 type Positions = (end: number) => number;
 
 const MARK_EVERY = 1024;
+/** Text behind this is not counted: no answer is so long, and a stream may have no end. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
-/** Counts the text once and keeps a mark here and there: an answer may have a long text and many sources. */
-function positionsIn(text: string): Positions {
-  const bytes = Buffer.from(text, "utf8");
-  const marks: number[] = [];
-  let count = 0;
-  for (let index = 0; index < bytes.length; index++) {
-    if (index % MARK_EVERY === 0) marks.push(count);
-    if (isCharacterStart(bytes[index]!)) count++;
+/** A text that grows, each byte of it counted once and not before it is asked for: every event of a stream may cite. */
+export class TextPositions {
+  #waiting = "";
+  #bytes = new Uint8Array(0);
+  #length = 0;
+  #characters = 0;
+  /** The characters before each 1024th byte. */
+  readonly #marks: number[] = [];
+
+  append(text: string): void {
+    if (this.#length + this.#waiting.length < MAX_BYTES) this.#waiting += text;
   }
-  const total = count;
-  return (end) => {
-    if (end >= bytes.length) return total;
-    const from = Math.max(0, Math.floor(end / MARK_EVERY));
-    let characters = marks[from] ?? 0;
-    for (let index = from * MARK_EVERY; index < end; index++) if (isCharacterStart(bytes[index]!)) characters++;
+
+  characters(endByte: number): number {
+    this.#count();
+    if (endByte >= this.#length) return this.#characters;
+    const from = Math.max(0, Math.floor(endByte / MARK_EVERY));
+    let characters = this.#marks[from] ?? 0;
+    for (let index = from * MARK_EVERY; index < endByte; index++) if (isCharacterStart(this.#bytes[index]!)) characters++;
     return characters;
-  };
+  }
+
+  #count(): void {
+    if (this.#waiting === "") return;
+    const added = Buffer.from(this.#waiting, "utf8");
+    this.#waiting = "";
+    const end = this.#length + added.length;
+    if (end > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(end, 2 * this.#bytes.length));
+      larger.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(added, this.#length);
+    for (; this.#length < end; this.#length++) {
+      if (this.#length % MARK_EVERY === 0) this.#marks.push(this.#characters);
+      if (isCharacterStart(this.#bytes[this.#length]!)) this.#characters++;
+    }
+  }
 }
 
 function isCharacterStart(byte: number): boolean {

@@ -39,11 +39,14 @@ export function partsOf(candidate: JsonObject): readonly Json[] {
   return Array.isArray(parts) ? (parts as readonly Json[]) : [];
 }
 
+/** The id of a piece of sound holds the answer's: what is longer than any id is none. */
+const MAX_ID = 256;
+
 /** `id` and `created`, where the server gives them. */
 export function identityOf(frame: JsonObject): { readonly id?: string; readonly created?: number } {
   const { responseId: id, createTime: time } = frame;
   const created = typeof time === "string" ? Math.floor(Date.parse(time) / 1000) : NaN;
-  return { ...(typeof id === "string" && id !== "" && { id }), ...(Number.isSafeInteger(created) && { created }) };
+  return { ...(typeof id === "string" && id !== "" && id.length <= MAX_ID && { id }), ...(Number.isSafeInteger(created) && { created }) };
 }
 
 /** Sound has an id of its own in OpenAI's form, and Google gives it none. */

@@ -19,13 +19,13 @@ export type DecodedParts = {
 };
 
 /** `takenIds`: the ids of the choice's calls so far; new ones are added. */
-export function decodeParts(parts: readonly Json[], takenIds: string[], renamed: RenamedFunctions): DecodedParts {
+export function decodeParts(parts: readonly Json[], takenIds: Set<string>, renamed: RenamedFunctions): DecodedParts {
   const out: DecodedParts = {};
   for (const part of parts) if (isObject(part)) decodePart(part, out, takenIds, renamed);
   return out;
 }
 
-function decodePart(part: JsonObject, out: DecodedParts, takenIds: string[], renamed: RenamedFunctions): void {
+function decodePart(part: JsonObject, out: DecodedParts, takenIds: Set<string>, renamed: RenamedFunctions): void {
   const signature = part["thoughtSignature"];
   const text = part["text"];
   if (typeof text === "string") {
@@ -53,9 +53,9 @@ function decodePart(part: JsonObject, out: DecodedParts, takenIds: string[], ren
   keep(part, out);
 }
 
-function decodeCall(call: JsonObject, name: string, signature: Json | undefined, takenIds: string[], renamed: RenamedFunctions): ToolCall {
+function decodeCall(call: JsonObject, name: string, signature: Json | undefined, takenIds: Set<string>, renamed: RenamedFunctions): ToolCall {
   const id = callId(call["id"], takenIds);
-  takenIds.push(id);
+  takenIds.add(id);
   const args = call["args"];
   return { id, type: "function", function: { name: renamed?.get(name) ?? name, arguments: isObject(args) ? JSON.stringify(args) : "{}" }, ...signed(signature) };
 }
@@ -73,8 +73,10 @@ function keep(part: JsonObject, out: DecodedParts): void {
     return;
   }
   const google = out.extra_content?.["google"];
-  const kept = isObject(google) && Array.isArray(google["parts"]) ? (google["parts"] as readonly Json[]) : [];
-  addExtra(out, { parts: [...kept, part] });
+  const kept = isObject(google) ? google["parts"] : undefined;
+  // the list was begun here: it is added to, because copying it for each part takes the square of their number
+  if (Array.isArray(kept)) (kept as Json[]).push(part);
+  else addExtra(out, { parts: [part] });
 }
 
 export function addExtra(out: { extra_content?: JsonObject }, added: JsonObject): void {

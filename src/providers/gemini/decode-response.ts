@@ -2,7 +2,7 @@
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type DecodeContext, MalformedAnswer } from "../provider.ts";
-import { citationsOf } from "./citations.ts";
+import { citationsOf, TextPositions } from "./citations.ts";
 import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, decodeParts } from "./decode-parts.ts";
@@ -29,9 +29,11 @@ function blockedChoice(reason: string): AnswerChoice {
 
 function decodeCandidate(candidate: JsonObject, position: number, renamed: RenamedFunctions, answerId: string | undefined): AnswerChoice {
   const parts = partsOf(candidate);
-  const message = decodeParts(parts, [], renamed);
+  const message = decodeParts(parts, new Set(), renamed);
   const spoken = parts.map((part) => (isObject(part) && part["thought"] !== true && typeof part["text"] === "string" ? part["text"] : ""));
-  const citations = citationsOf(candidate, message.content ?? "", spoken);
+  const text = new TextPositions();
+  text.append(message.content ?? "");
+  const citations = citationsOf(candidate, text, spoken);
   if (isObject(candidate["groundingMetadata"])) addExtra(message, { grounding_metadata: candidate["groundingMetadata"] });
   const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
   if (message.audio !== undefined) message.audio = { id: audioId(answerId, index), ...message.audio };

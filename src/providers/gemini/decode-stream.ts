@@ -3,7 +3,7 @@
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { DecodeContext, StreamDecoder } from "../provider.ts";
-import { citationsOf } from "./citations.ts";
+import { citationsOf, TextPositions } from "./citations.ts";
 import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
@@ -13,8 +13,8 @@ import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
 /** What is known of one choice so far. */
 interface Candidate {
-  readonly callIds: string[];
-  text: string;
+  readonly callIds: Set<string>;
+  readonly text: TextPositions;
   /** The server's last word: old servers say STOP on every event, and the true reason on the last one. */
   finish: string | null;
   finishMessage: ReturnType<typeof finishMessage>;
@@ -40,7 +40,7 @@ export function openStream(context: DecodeContext): StreamDecoder {
 function candidateAt(stream: Stream, index: number): Candidate {
   const known = stream.candidates.get(index);
   if (known !== undefined) return known;
-  const fresh: Candidate = { callIds: [], text: "", finish: null, finishMessage: {}, blocked: false };
+  const fresh: Candidate = { callIds: new Set(), text: new TextPositions(), finish: null, finishMessage: {}, blocked: false };
   stream.candidates.set(index, fresh);
   return fresh;
 }
@@ -71,9 +71,9 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
     known.finish = native;
     known.finishMessage = finishMessage(candidate, native);
   }
-  const firstCall = known.callIds.length;
+  const firstCall = known.callIds.size;
   const parts = decodeParts(partsOf(candidate), known.callIds, stream.renamed);
-  if (parts.content !== undefined) known.text += parts.content;
+  if (parts.content !== undefined) known.text.append(parts.content);
   const grounding = candidate["groundingMetadata"];
   if (isObject(grounding)) addExtra(parts, { grounding_metadata: grounding });
   const annotations = citationsOf(candidate, known.text, null);
@@ -95,7 +95,7 @@ function endOf(stream: Stream): readonly ChatChunk[] {
   const choices: ChunkChoice[] = [];
   for (const [index, { finish, finishMessage: message, blocked, callIds }] of stream.candidates) {
     if (finish === null) continue;
-    choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.length > 0), native_finish_reason: finish, ...message });
+    choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.size > 0), native_finish_reason: finish, ...message });
   }
   return choices.length === 0 ? NOTHING : [{ ...stream.identity, choices, ...(stream.tier !== null && { service_tier: stream.tier }) }];
 }

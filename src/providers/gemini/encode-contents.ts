@@ -142,14 +142,15 @@ function putResponse(message: Message, path: string, walk: Walk): void {
     throw new GatewayError("invalid_request", `${path}.tool_call_id must be the id of an earlier tool call, because this provider needs the function's name; got ${JSON.stringify(id.slice(0, 64))}.`, { param: `${path}.tool_call_id` });
   const parts = contentParts(message.content, path);
   const media = parts.filter((part) => part["text"] === undefined);
-  const inside = isGemini3OrLater(walk.model) ? media.filter(standsInResponse) : [];
+  const fits = isGemini3OrLater(walk.model) ? standsInResponse : () => false;
+  const inside = media.filter(fits);
   const text = parts.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("");
   const turn = turnOf("responses", walk);
   turn.parts.push({
     functionResponse: { ...(id !== "" && !isOwnCallId(id) && { id }), name: walk.wireName(name), response: responseObject(text), ...(inside.length > 0 && { parts: inside }) },
   });
   turn.order.push(call?.place ?? Number.MAX_SAFE_INTEGER);
-  turn.media.push(...media.filter((part) => !inside.includes(part)));
+  for (const part of media) if (!fits(part)) turn.media.push(part);
 }
 
 /** What a function response may hold from Gemini 3 on: https://ai.google.dev/gemini-api/docs/function-calling#multimodal */

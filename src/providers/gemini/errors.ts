@@ -4,15 +4,16 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
-const CLASS_OF_REASON: Readonly<Record<string, FailureClass>> = {
+/** Maps: reasons and status words are a provider's, and may be names that every object has. */
+const CLASS_OF_REASON: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(Object.entries({
   API_KEY_INVALID: "authentication",
   ACCESS_TOKEN_EXPIRED: "authentication",
   ACCESS_TOKEN_TYPE_UNSUPPORTED: "authentication",
   ACCOUNT_STATE_INVALID: "authentication",
   CREDENTIALS_MISSING: "authentication",
-};
+} as const));
 
-const CLASS_OF_STATUS_WORD: Readonly<Record<string, FailureClass>> = {
+const CLASS_OF_STATUS_WORD: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(Object.entries({
   INVALID_ARGUMENT: "invalid_request",
   FAILED_PRECONDITION: "invalid_request",
   OUT_OF_RANGE: "invalid_request",
@@ -28,7 +29,7 @@ const CLASS_OF_STATUS_WORD: Readonly<Record<string, FailureClass>> = {
   INTERNAL: "server",
   DATA_LOSS: "server",
   UNKNOWN: "server",
-};
+} as const));
 
 const CLASS_OF_HTTP_STATUS: Readonly<Record<number, FailureClass>> = {
   401: "authentication",
@@ -81,9 +82,9 @@ export function statusOfError(frame: JsonObject): number | null {
 }
 
 function classOf(answer: ErrorAnswer, reason: string, word: string, message: string, details: readonly JsonObject[]): FailureClass {
-  const byReason = CLASS_OF_REASON[reason];
+  const byReason = CLASS_OF_REASON.get(reason);
   if (byReason !== undefined) return byReason;
-  const general = CLASS_OF_STATUS_WORD[word] ?? CLASS_OF_HTTP_STATUS[answer.status] ?? (answer.status >= 500 ? "server" : "invalid_request");
+  const general = CLASS_OF_STATUS_WORD.get(word) ?? CLASS_OF_HTTP_STATUS[answer.status] ?? (answer.status >= 500 ? "server" : "invalid_request");
   if (general === "invalid_request" && TOO_LONG.test(message)) return "context_length";
   if (general === "invalid_request" && REFUSED_CONTENT.test(message)) return "content_policy";
   if (general === "invalid_request" && /api key (not valid|expired)/i.test(message)) return "authentication";

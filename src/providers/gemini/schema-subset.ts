@@ -10,18 +10,28 @@ const DROPPED = new Set(["$schema", "$id", "$defs", "definitions", "$comment", "
 const HANDLED = new Set([...KEPT, ...DROPPED, "type", "enum", "const", "items", "properties", "additionalProperties", "anyOf", "oneOf", "allOf", "$ref"]);
 const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "array", "object"]);
 
+/** References are put in place, so that a short text can stand for a schema of any size. */
+const MAX_SCHEMAS = 10_000;
+const MAX_DEPTH = 512;
+
 interface Place {
   readonly root: JsonObject;
   /** References on the way here: one that comes back would never end. */
   readonly references: readonly string[];
+  readonly depth: number;
+  /** Over the whole of the root. */
+  readonly written: { schemas: number };
 }
 
 /** Throws GatewayError `unsupported_value` at `path` for what the subset cannot say. */
 export function openApiSubset(schema: JsonObject, path: string): JsonObject {
-  return convert(schema, path, { root: schema, references: [] });
+  return convert(schema, path, { root: schema, references: [], depth: 0, written: { schemas: 0 } });
 }
 
-function convert(schema: Json | undefined, path: string, place: Place): JsonObject {
+function convert(schema: Json | undefined, path: string, outer: Place): JsonObject {
+  outer.written.schemas += 1;
+  if (outer.written.schemas > MAX_SCHEMAS || outer.depth >= MAX_DEPTH) throw refused(path.slice(0, 200), `more than ${MAX_SCHEMAS} schemas or ${MAX_DEPTH} levels, with all references in place`);
+  const place = { ...outer, depth: outer.depth + 1 };
   if (!isObject(schema)) throw refused(path, `${describe(schema)} as a schema`);
   if (typeof schema["$ref"] === "string") return followed(schema, schema["$ref"], path, place);
   for (const keyword of Object.keys(schema)) if (!HANDLED.has(keyword) && !keyword.startsWith("x-")) throw refused(`${path}.${keyword}`, keyword);
@@ -43,10 +53,19 @@ function convert(schema: Json | undefined, path: string, place: Place): JsonObje
 function followed(schema: JsonObject, reference: string, path: string, place: Place): JsonObject {
   if (place.references.includes(reference)) throw refused(`${path}.$ref`, "a schema that holds itself");
   let found: Json | undefined = reference === "#" || reference.startsWith("#/") ? place.root : undefined;
-  for (const step of reference.split("/").slice(1)) found = isObject(found) ? found[decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  for (const step of reference.split("/").slice(1)) found = isObject(found) ? found[decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
   if (!isObject(found)) throw refused(`${path}.$ref`, `a reference to ${JSON.stringify(reference.slice(0, 60))}`);
   const { $ref: _reference, ...beside } = schema;
-  return convert({ ...found, ...beside }, path, { root: place.root, references: [...place.references, reference] });
+  return convert({ ...found, ...beside }, path, { ...place, references: [...place.references, reference] });
+}
+
+/** What is no percent-encoding stands for itself. */
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }
 
 /** A list of types is one type that may be null; `null` beside another is the same. */

@@ -35,8 +35,10 @@ export interface TurnSignatures {
 export function signaturesOf(message: Message): TurnSignatures {
   const details = (message.reasoning_details ?? []).filter((detail) => detail.type === "reasoning.encrypted" && detail.format === "google-gemini-v1" && typeof detail.data === "string");
   const calls = message.tool_calls ?? [];
-  const loose = details.find((detail) => !calls.some((call) => call.id === detail["id"]))?.data ?? null;
-  const byId = (id: Json | undefined): string | null => details.find((detail) => detail["id"] === id)?.data ?? null;
+  const callIds = new Set<Json | undefined>(calls.map((call) => call.id));
+  const loose = details.find((detail) => !callIds.has(detail["id"]))?.data ?? null;
+  const firstById = new Map(details.toReversed().map((detail) => [detail["id"], detail.data]));
+  const byId = (id: Json | undefined): string | null => firstById.get(id) ?? null;
   return {
     text: signatureOf(message) ?? (calls.length === 0 ? loose : null),
     // of parallel calls the first alone is signed

@@ -16,12 +16,14 @@ export interface SandboxAnswer {
 }
 
 const MAX_WORDS = 100_000;
+/** Of all choices of an answer together: what is sent is echoed up to 128 times. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
 const WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls keep watch above quiet water".split(" ");
 
 export function answerOf(request: SandboxRequest): SandboxAnswer {
   const call = request.model === "tools" ? firstCall(request) : null;
   if (call !== null) return { words: [], call, finish: "tool_calls" };
-  return bounded(wordsOf(textOf(request)), request);
+  return bounded(textOf(request), request);
 }
 
 function textOf(request: SandboxRequest): string {
@@ -45,15 +47,21 @@ function firstCall(request: SandboxRequest): SandboxAnswer["call"] {
   const forced = isObject(request.tool_choice) && isObject(request.tool_choice["function"]) ? request.tool_choice["function"]["name"] : undefined;
   const chosen = forced === undefined ? offered[0] : offered.find((tool) => tool["name"] === forced);
   if (chosen === undefined) return null;
-  return { name: chosen["name"] as string, arguments: JSON.stringify(sampleOf((chosen["parameters"]) ?? { type: "object" })) };
+  const sample = JSON.stringify(sampleOf((chosen["parameters"]) ?? { type: "object" }));
+  return { name: chosen["name"] as string, arguments: sample.length <= roomOf(request) ? sample : "{}" };
 }
 
-function bounded(words: readonly string[], request: SandboxRequest): SandboxAnswer {
+function roomOf(request: SandboxRequest): number {
+  return Math.floor(MAX_CHARACTERS / (request.n ?? 1));
+}
+
+function bounded(whole: string, request: SandboxRequest): SandboxAnswer {
   const stops = typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
-  const stopped = stops.reduce((text, stop) => (stop !== "" && text.includes(stop) ? text.slice(0, text.indexOf(stop)) : text), words.join(""));
-  const said = wordsOf(stopped);
+  const stopped = stops.reduce((text, stop) => (stop !== "" && text.includes(stop) ? text.slice(0, text.indexOf(stop)) : text), whole);
+  const room = roomOf(request);
+  const said = wordsOf(stopped.slice(0, room));
   const bound = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
-  return said.length > bound ? { words: said.slice(0, bound), call: null, finish: "length" } : { words: said, call: null, finish: "stop" };
+  return said.length > bound ? { words: said.slice(0, bound), call: null, finish: "length" } : { words: said, call: null, finish: stopped.length > room ? "length" : "stop" };
 }
 
 export function wordsOf(text: string): readonly string[] {
@@ -61,7 +69,7 @@ export function wordsOf(text: string): readonly string[] {
 }
 
 export function promptTokens(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + wordsOf(messageText(message)).length, 0);
+  return messages.reduce((sum, message) => sum + wordsOf(messageText(message).slice(0, MAX_CHARACTERS)).length, 0);
 }
 
 function lastUserText(messages: readonly Message[]): string {

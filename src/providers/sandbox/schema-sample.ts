@@ -2,29 +2,43 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 const MAX_DEPTH = 16;
+/** A short schema can ask for a value of any size. Where there is no room left stands null. */
+const MAX_VALUES = 1000;
+const MAX_TEXT = 1000;
 
-export function sampleOf(schema: Json | undefined, root: Json | undefined = schema, depth = 0): Json {
-  if (!isObject(schema) || depth > MAX_DEPTH) return null;
+/** What is the same at every place of one schema. */
+interface Whole {
+  readonly root: Json | undefined;
+  valuesLeft: number;
+}
+
+export function sampleOf(schema: Json | undefined): Json {
+  return sampleAt(schema, { root: schema, valuesLeft: MAX_VALUES }, 0);
+}
+
+function sampleAt(schema: Json | undefined, whole: Whole, depth: number): Json {
+  if (!isObject(schema) || depth > MAX_DEPTH || whole.valuesLeft <= 0) return null;
+  whole.valuesLeft -= 1;
   if ("const" in schema) return schema["const"]!;
   if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return schema["enum"][0] as Json;
   if (schema["default"] !== undefined) return schema["default"];
   const reference = schema["$ref"];
-  if (typeof reference === "string") return sampleOf(follow(reference, root), root, depth + 1);
+  if (typeof reference === "string") return sampleAt(follow(reference, whole.root), whole, depth + 1);
   for (const word of ["anyOf", "oneOf"]) {
     const options = schema[word];
-    if (Array.isArray(options) && options.length > 0) return sampleOf({ ...withoutKey(schema, word), ...(isObject(options[0]) ? options[0] : {}) }, root, depth + 1);
+    if (Array.isArray(options) && options.length > 0) return sampleAt({ ...withoutKey(schema, word), ...(isObject(options[0]) ? options[0] : {}) }, whole, depth + 1);
   }
-  if (Array.isArray(schema["allOf"])) return sampleOf(Object.assign(withoutKey(schema, "allOf"), ...(schema["allOf"] as readonly Json[]).filter(isObject)) as JsonObject, root, depth + 1);
-  return sampleOfType(schema, root, depth);
+  if (Array.isArray(schema["allOf"])) return sampleAt(Object.fromEntries([withoutKey(schema, "allOf"), ...(schema["allOf"] as readonly Json[]).filter(isObject)].flatMap((part) => Object.entries(part))), whole, depth + 1);
+  return sampleOfType(schema, whole, depth);
 }
 
-function sampleOfType(schema: JsonObject, root: Json | undefined, depth: number): Json {
+function sampleOfType(schema: JsonObject, whole: Whole, depth: number): Json {
   const named = (Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"]) as Json | undefined;
   switch (named ?? (isObject(schema["properties"]) ? "object" : "string")) {
     case "object":
-      return sampleObject(schema, root, depth);
+      return sampleObject(schema, whole, depth);
     case "array":
-      return Array.from({ length: Math.min(8, Number(schema["minItems"] ?? 1)) }, () => sampleOf(schema["items"], root, depth + 1));
+      return Array.from({ length: typeof schema["minItems"] === "number" ? Math.min(8, schema["minItems"]) : 1 }, () => sampleAt(schema["items"], whole, depth + 1));
     case "integer":
       return sampleNumber(schema, 1);
     case "number":
@@ -38,10 +52,10 @@ function sampleOfType(schema: JsonObject, root: Json | undefined, depth: number)
   }
 }
 
-function sampleObject(schema: JsonObject, root: Json | undefined, depth: number): JsonObject {
+function sampleObject(schema: JsonObject, whole: Whole, depth: number): JsonObject {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
-  const required = Array.isArray(schema["required"]) ? (schema["required"] as readonly string[]) : [];
-  return Object.fromEntries(Object.keys(properties).filter((name) => required.includes(name)).map((name) => [name, sampleOf(properties[name], root, depth + 1)]));
+  const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as readonly Json[]) : []);
+  return Object.fromEntries(Object.keys(properties).filter((name) => required.has(name)).map((name) => [name, sampleAt(properties[name], whole, depth + 1)]));
 }
 
 function sampleNumber(schema: JsonObject, step: number): number {
@@ -52,12 +66,12 @@ function sampleNumber(schema: JsonObject, step: number): number {
   return typeof maximum === "number" && maximum < 1 ? maximum : 1;
 }
 
-const FORMATS: Readonly<Record<string, string>> = { "date-time": "2026-01-01T00:00:00Z", date: "2026-01-01", time: "00:00:00Z", email: "someone@example.com", uri: "https://example.com/", uuid: "00000000-0000-4000-8000-000000000000", ipv4: "192.0.2.1", ipv6: "2001:db8::1", hostname: "example.com" };
+const FORMATS: ReadonlyMap<unknown, string> = new Map(Object.entries({ "date-time": "2026-01-01T00:00:00Z", date: "2026-01-01", time: "00:00:00Z", email: "someone@example.com", uri: "https://example.com/", uuid: "00000000-0000-4000-8000-000000000000", ipv4: "192.0.2.1", ipv6: "2001:db8::1", hostname: "example.com" }));
 
 function sampleText(schema: JsonObject): string {
   const { format, minLength, maxLength } = schema;
-  const text = (typeof format === "string" && FORMATS[format]) || "text";
-  const long = typeof minLength === "number" ? text.padEnd(minLength, "x") : text;
+  const text = FORMATS.get(format) ?? "text";
+  const long = typeof minLength === "number" ? text.padEnd(Math.min(minLength, MAX_TEXT), "x") : text;
   return typeof maxLength === "number" ? long.slice(0, maxLength) : long;
 }
 

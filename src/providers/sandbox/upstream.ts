@@ -92,7 +92,8 @@ function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void>
     const listener = {
       handleEvent(): void {
         clearTimeout(timer);
-        reject(signal.reason as Error);
+        const reason = signal.reason as Error;
+        reject(reason);
       },
     };
     const timer = setTimeout(() => {

@@ -1,0 +1,27 @@
+// A body read to its end as text, within a bound.
+import { UpstreamFault } from "./upstream.ts";
+import type { UpstreamBody } from "./upstream.ts";
+
+const DECODER = new TextDecoder();
+
+export function tooLarge(maxBytes: number): UpstreamFault {
+  return new UpstreamFault("too_large", `the provider's answer has more than ${maxBytes} bytes`);
+}
+
+/** What is left of the body as UTF-8, without a byte order mark, wrong bytes replaced. Over the bound it calls `stop` with the fault and throws it. */
+export async function textOf(body: Pick<UpstreamBody, "read">, maxBytes: number, stop: (fault: UpstreamFault) => void): Promise<string> {
+  let first: Uint8Array | undefined = undefined;
+  let more: Uint8Array[] | undefined = undefined;
+  let length = 0;
+  for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
+    length += bytes.length;
+    if (length > maxBytes) {
+      const fault = tooLarge(maxBytes);
+      stop(fault);
+      throw fault;
+    }
+    if (first === undefined) first = bytes;
+    else (more ??= [first]).push(bytes);
+  }
+  return DECODER.decode(more === undefined ? first : Buffer.concat(more, length));
+}

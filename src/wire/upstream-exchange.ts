@@ -1,0 +1,299 @@
+// One call over a connection of our own: from taking the connection to the last byte that the reader takes. Its clocks, its link to the caller's signal,
+// and the one repetition that a kept-alive connection can make necessary.
+import { textOf, tooLarge } from "./body-text.ts";
+import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import { decodedBody } from "./content-decoding.ts";
+import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
+import { ResponseParser } from "./http-response-parser.ts";
+import { UpstreamFault } from "./upstream.ts";
+import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
+
+/** Bytes that may wait for the reader before the connection is paused; one read of the socket may go over it. */
+const MAX_WAITING_BYTES = 256 * 1024;
+
+/**
+ * A peer may close an idle connection just as a request is on its way to it. Only then, on a connection that has served before, and with nothing of an
+ * answer there, is a request sent once more, on a connection of its own. That a stale connection is stale shows within a round trip; one that breaks
+ * later more likely ends a generation that has begun, and is the caller's to judge.
+ */
+const STALE_CONNECTION_WINDOW_MS = 1_000;
+
+/** Timers take no more than 31 bits. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** `over`: the reader has seen the end, or a fault or the caller's signal has ended the call. */
+type State = "connecting" | "waiting for the head" | "body" | "over";
+
+/** What a settled exchange holds in place of its promise's functions. */
+const NOBODY = (): void => undefined;
+
+export class Exchange implements UpstreamBody, ConnectionOwner {
+  readonly #pool: ConnectionPool;
+  readonly #target: HttpTarget;
+  readonly #call: UpstreamCall;
+  /** Kept only until it cannot be needed for a repetition any more. */
+  #request: EncodedRequest | undefined;
+  #resolveHead: (response: UpstreamResponse) => void;
+  #rejectHead: (reason: unknown) => void;
+
+  #state: State = "connecting";
+  /** Undefined once the whole answer has come, or the connection is gone. */
+  #connection: Connection | undefined = undefined;
+  #isReused = false;
+  #sentMs = 0;
+  #parser = new ResponseParser();
+
+  /** What has come of the body and waits for its reader. */
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #takenBytes = 0;
+  /** What ended the body early: thrown at once, or after the bytes that came before it. */
+  #failure: { readonly reason: unknown } | undefined = undefined;
+  #resolveRead: ((bytes: Uint8Array | null) => void) | undefined = undefined;
+  #rejectRead: (reason: unknown) => void = NOBODY;
+
+  #timer: ReturnType<typeof setTimeout> | undefined = undefined;
+  /** Infinity while nothing is waited for. */
+  #deadlineMs = Infinity;
+
+  /** `resolve` and `reject` settle the answer's head. */
+  constructor(pool: ConnectionPool, target: HttpTarget, request: EncodedRequest, call: UpstreamCall, resolve: (response: UpstreamResponse) => void, reject: (reason: unknown) => void) {
+    this.#pool = pool;
+    this.#target = target;
+    this.#request = request;
+    this.#call = call;
+    this.#resolveHead = resolve;
+    this.#rejectHead = reject;
+  }
+
+  start(): void {
+    this.#call.signal.addEventListener("abort", this);
+    const connection = this.#pool.take(this.#target, this, performance.now());
+    if (connection === undefined) return this.#connect();
+    this.#connection = connection;
+    this.#isReused = true;
+    if (!this.#pool.mayHaveUnseenClose(connection)) return this.#send(connection);
+    const sendUnlessClosed = (): void => {
+      if (this.#connection === connection) this.#send(connection);
+    };
+    // After the next look at the sockets.
+    setImmediate(() => setImmediate(sendUnlessClosed));
+  }
+
+  /** For the caller's signal. */
+  handleEvent(): void {
+    this.#stop(this.#call.signal.reason);
+  }
+
+  #connect(): void {
+    this.#state = "connecting";
+    this.#isReused = false;
+    this.#await(this.#call.connectTimeoutMs);
+    this.#connection = this.#pool.open(this.#target, this);
+  }
+
+  connected(connection: Connection): void {
+    this.#send(connection);
+  }
+
+  #send(connection: Connection): void {
+    this.#state = "waiting for the head";
+    this.#sentMs = this.#await(this.#call.firstByteTimeoutMs);
+    if (!connection.write(this.#request as EncodedRequest)) this.#lose("EPIPE");
+  }
+
+  received(connection: Connection, bytes: Buffer): void {
+    const parser = this.#parser;
+    // Nothing has been asked on it yet: what comes is no answer to this call.
+    if (this.#state === "connecting") return this.#lose("ECONNRESET");
+    let body: Buffer | null;
+    try {
+      body = parser.push(bytes);
+    } catch (fault) {
+      this.#fail(fault);
+      return;
+    }
+    if (this.#state !== "body") {
+      if (!parser.hasHead) return;
+      this.#answer();
+    }
+    if (parser.complete) this.#finish(connection, parser.reusable && !connection.hasUnsent);
+    if (body !== null) this.#deliver(body, connection);
+    else if (parser.complete) this.#wakeAtEnd();
+  }
+
+  ended(connection: Connection): void {
+    if (!this.#parser.end()) {
+      this.#lose("ECONNRESET");
+      return;
+    }
+    this.#finish(connection, false);
+    this.#wakeAtEnd();
+  }
+
+  closed(_: Connection, code: string | undefined): void {
+    this.#lose(code ?? "ECONNRESET");
+  }
+
+  #answer(): void {
+    const parser = this.#parser;
+    this.#state = "body";
+    this.#request = undefined;
+    this.#deadlineMs = Infinity;
+    const { contentEncoding } = parser;
+    const resolve = this.#resolveHead;
+    this.#resolveHead = this.#rejectHead = NOBODY;
+    resolve({ status: parser.status, header: (name) => parser.header(name), body: contentEncoding === undefined ? this : decodedBody(this, contentEncoding, this.#call.signal) });
+  }
+
+  /** The whole answer is here: the connection goes back, or away. */
+  #finish(connection: Connection, canServeAgain: boolean): void {
+    this.#connection = undefined;
+    this.#release();
+    if (canServeAgain) this.#pool.keep(connection, performance.now(), this.#parser.idleTimeoutMs);
+    else connection.retire();
+  }
+
+  #deliver(bytes: Buffer, connection: Connection): void {
+    const resolve = this.#resolveRead;
+    if (resolve !== undefined) {
+      this.#forgetReader();
+      this.#takenBytes += bytes.length;
+      resolve(bytes);
+      return;
+    }
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    if (this.#waitingBytes > MAX_WAITING_BYTES && this.#connection !== undefined && !connection.isPaused) connection.pause();
+  }
+
+  #wakeAtEnd(): void {
+    const resolve = this.#resolveRead;
+    if (resolve === undefined) return;
+    this.#forgetReader();
+    this.#state = "over";
+    resolve(null);
+  }
+
+  #forgetReader(): void {
+    this.#resolveRead = undefined;
+    this.#rejectRead = NOBODY;
+    this.#deadlineMs = Infinity;
+  }
+
+  /** The connection is gone before the answer was complete. */
+  #lose(code: string): void {
+    if (this.#state === "body") return this.#fail(new UpstreamFault("cut", `the provider's answer broke off (${code})`));
+    const isStale = this.#isReused && !this.#parser.started && (this.#state === "connecting" || performance.now() - this.#sentMs < STALE_CONNECTION_WINDOW_MS);
+    if (!isStale) return this.#stop(new UpstreamFault("connection", `the provider could not be reached (${code})`));
+    this.#dropConnection();
+    this.#connect();
+  }
+
+  /** Ends the call for its reader after the bytes that came before the fault. */
+  #fail(fault: unknown): void {
+    if (this.#waiting.length === 0) return this.#stop(fault);
+    this.#failure = { reason: fault };
+    this.#dropConnection();
+    this.#release();
+  }
+
+  /** Ends the call at once. */
+  #stop(reason: unknown): void {
+    if (this.#state === "over") return;
+    this.#state = "over";
+    this.#failure = { reason };
+    this.#request = undefined;
+    this.#waiting = [];
+    this.#dropConnection();
+    this.#release();
+    const [rejectHead, rejectRead] = [this.#rejectHead, this.#rejectRead];
+    this.#resolveHead = this.#rejectHead = NOBODY;
+    this.#forgetReader();
+    rejectHead(reason);
+    rejectRead(reason);
+  }
+
+  #dropConnection(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    if (connection !== undefined) this.#pool.drop(connection);
+  }
+
+  #release(): void {
+    this.#call.signal.removeEventListener("abort", this);
+    this.#deadlineMs = Infinity;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** What to throw instead of reading on: a fault, or the reason of the caller's signal. */
+  #stopped(): { readonly reason: unknown } | undefined {
+    if (this.#state === "body" && this.#call.signal.aborted) this.#stop(this.#call.signal.reason);
+    if (this.#waiting.length > 0) return undefined;
+    if (this.#failure !== undefined) this.#state = "over";
+    return this.#failure;
+  }
+
+  read(): Promise<Uint8Array | null> {
+    const stopped = this.#stopped();
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the signal's reason is handed on as it is
+    if (stopped !== undefined) return Promise.reject(stopped.reason);
+    const bytes = this.#waiting.shift();
+    if (bytes !== undefined) {
+      this.#takenBytes += bytes.length;
+      this.#waitingBytes -= bytes.length;
+      if (this.#waitingBytes === 0 && this.#connection?.isPaused === true) this.#connection.resume();
+      return Promise.resolve(bytes);
+    }
+    if (this.#connection === undefined) this.#state = "over";
+    if (this.#state === "over") return Promise.resolve(null);
+    if (this.#resolveRead !== undefined) return Promise.reject(new Error("the body is being read already"));
+    return new Promise((resolve, reject) => {
+      this.#resolveRead = resolve;
+      this.#rejectRead = reject;
+      this.#await(this.#call.betweenBytesTimeoutMs);
+    });
+  }
+
+  text(maxBytes: number): Promise<string> {
+    const knownBytes = this.#parser.contentLength;
+    if (this.#stopped() === undefined && knownBytes !== undefined && knownBytes - this.#takenBytes > maxBytes) this.#stop(tooLarge(maxBytes));
+    return textOf(this, maxBytes, (fault) => this.#stop(fault));
+  }
+
+  cancel(): void {
+    this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
+  }
+
+  /** A wait of at most `ms` begins; gives the time. One timer serves all waits of a call: it looks again when it has come too early. */
+  #await(ms: number): number {
+    const nowMs = performance.now();
+    this.#deadlineMs = nowMs + ms;
+    if (this.#timer === undefined) this.#arm(nowMs);
+    return nowMs;
+  }
+
+  #arm(nowMs: number): void {
+    const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
+    // Never past the end of a wait that begins now or later, so that a timer that is set is always early enough.
+    const ms = Math.min(Math.ceil(this.#deadlineMs - nowMs), connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, MAX_TIMER_MS);
+    this.#timer = setTimeout(() => this.#tick(), ms);
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    if (this.#deadlineMs === Infinity) return;
+    const nowMs = performance.now();
+    if (nowMs < this.#deadlineMs) return this.#arm(nowMs);
+    this.#stop(new UpstreamFault("timeout", this.#expiredClock()));
+  }
+
+  #expiredClock(): string {
+    const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
+    if (this.#state === "connecting") return `connect: the provider took no connection within ${connectTimeoutMs} ms`;
+    if (this.#state === "waiting for the head") return `first byte: the provider sent no head within ${firstByteTimeoutMs} ms`;
+    return `between bytes: the provider's answer paused for ${betweenBytesTimeoutMs} ms`;
+  }
+}

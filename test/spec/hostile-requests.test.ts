@@ -1,0 +1,89 @@
+// Callers that want to do harm with a token that is good: nothing short that they send may hold the one thread or the memory, or end in a fault of ours.
+import { describe, expect, test } from "bun:test";
+import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
+import { openaiAnswer } from "../harness/upstream.ts";
+
+const hello = [{ role: "user", content: "Hello" }];
+const SOON_MS = 2000;
+const many = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index));
+
+async function soon(gateway: Stub, body: object): Promise<Response> {
+  const startedMs = performance.now();
+  const answer = await gateway.chat(body);
+  expect(performance.now() - startedMs).toBeLessThan(SOON_MS);
+  return answer;
+}
+
+describe("time", () => {
+  const call = (index: number) => ({ id: `call_${index}`, type: "function", function: { name: "f", arguments: "{}" } });
+  const conversations: Readonly<Record<string, readonly object[]>> = {
+    "messages of one role": many(40_000, () => ({ role: "user", content: "x" })),
+    "results of tools": [...hello, { role: "assistant", content: null, tool_calls: many(40_000, call) }, ...many(40_000, (index) => ({ role: "tool", tool_call_id: `call_${index}`, content: "x" }))],
+    "signed calls": [...hello, { role: "assistant", content: null, tool_calls: many(30_000, call), reasoning_details: many(30_000, (index) => ({ type: "reasoning.encrypted", format: "google-gemini-v1", id: `call_${index}`, data: "d" })) }],
+    "pictures in a result": [...hello, { role: "assistant", content: null, tool_calls: [call(0)] }, { role: "tool", tool_call_id: "call_0", content: many(40_000, () => ({ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } })) }],
+  };
+  for (const model of ["anthropic:claude-sonnet-4-5", "gemini:gemini-3-pro-preview"])
+    for (const [what, messages] of Object.entries(conversations))
+      test(`[d5.6] ${model}: ${what} by the ten thousand are encoded in the time of their length`, async () => {
+        const gateway = stubGateway({ upstream: cannedUpstream({ status: 500, body: "" }) });
+        await soon(gateway, { model, messages, max_tokens: 5 });
+        expect(gateway.sent).toHaveLength(1);
+      });
+
+  const laughs = Object.fromEntries(many(40, (index) => [`d${index}`, index === 39 ? { type: "string" } : { anyOf: many(2, () => ({ $ref: `#/$defs/d${index + 1}` })) }]));
+  const schemas: Readonly<Record<string, object>> = {
+    "references that double with each step": { $defs: laughs, type: "object", properties: { a: { $ref: "#/$defs/d0" } } },
+    "a chain of references without end": { $defs: Object.fromEntries(many(3000, (index) => [`d${index}`, { type: "object", properties: { a: { $ref: `#/$defs/d${index + 1}` } } }])), type: "object", properties: { a: { $ref: "#/$defs/d0" } } },
+    "a reference that is no percent-encoding": { type: "object", properties: { a: { $ref: "#/%zz" } } },
+  };
+  for (const [what, schema] of Object.entries(schemas))
+    test(`[d6.3] ${what}: refused, where references are put in place`, async () => {
+      const gateway = stubGateway();
+      const answer = await soon(gateway, { model: "gemini:gemini-1.5-flash", messages: hello, response_format: { type: "json_schema", json_schema: { name: "n", schema } } });
+      expect(await answer.json()).toMatchObject({ error: { code: "unsupported_value" } });
+    });
+
+  test("[d1.8] an address without measure is refused before a pattern runs over it", async () => {
+    const answer = await soon(stubGateway(), { model: "openai:m", messages: hello, base_url: `https://provider.test/${"/".repeat(200_000)}a` });
+    expect(await answer.json()).toMatchObject({ error: { code: "invalid_request", param: "base_url" } });
+  });
+});
+
+describe("credentials", () => {
+  test("[d5.2] an api_key that no header can hold is the caller's mistake, and is not repeated", async () => {
+    const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
+    const answer = await gateway.chat({ model: "openai:m", messages: hello, api_key: "sk-mine\r\nx-injected: yes" });
+    const said = await answer.text();
+    expect(answer.status).toBe(400);
+    expect(JSON.parse(said)).toMatchObject({ error: { code: "invalid_request", param: "api_key" } });
+    expect(said + JSON.stringify(gateway.records)).not.toContain("sk-mine");
+    expect(gateway.sent).toHaveLength(0);
+  });
+});
+
+describe("the sandbox", () => {
+  const nested = (levels: number): object => (levels === 0 ? { type: "string" } : { type: "array", minItems: 8, items: nested(levels - 1) });
+  const itself = { $defs: { o: { type: "object", required: many(10, (index) => `p${index}`), properties: Object.fromEntries(many(10, (index) => [`p${index}`, { $ref: "#/$defs/o" }])) } }, $ref: "#/$defs/o" };
+  const schemas: Readonly<Record<string, object>> = {
+    "a text of a thousand million characters": { type: "string", minLength: 1e9 },
+    "lists in lists": nested(12),
+    "objects that hold themselves ten times": itself,
+    "a format that every object has": { type: "string", format: "constructor" },
+    "a size that is no number": { type: "array", minItems: { valueOf: 1, toString: 1 } },
+  };
+  for (const [what, schema] of Object.entries(schemas))
+    for (const model of ["json", "tools"])
+      test(`[d5.6] ${model}: ${what} is answered, with something small`, async () => {
+        const asked = model === "json" ? { response_format: { type: "json_schema", json_schema: { name: "n", schema } } } : { tools: [{ type: "function", function: { name: "f", parameters: schema } }] };
+        const answer = await soon(stubGateway(), { model: `sandbox:${model}`, messages: hello, ...asked });
+        expect(answer.status).toBe(200);
+        expect((await answer.text()).length).toBeLessThan(100_000);
+      });
+
+  test("[d5.6] an echo of much, many times over, is cut and says so", async () => {
+    const answer = await soon(stubGateway(), { model: "sandbox:echo", n: 128, messages: [{ role: "user", content: "x".repeat(1_000_000) }] });
+    const text = await answer.text();
+    expect(text.length).toBeLessThan(5_000_000);
+    expect(JSON.parse(text)).toMatchObject({ choices: { 127: { finish_reason: "length" } } });
+  });
+});

@@ -1,0 +1,76 @@
+// What a provider said comes back to it as it was: its answer -> the message that the client gets -> the same message in the client's next request ->
+// the provider's own form again. Reasoning with its signatures, text, calls with their ids and arguments, at each wire form.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
+import { openaiAnswer } from "../harness/upstream.ts";
+
+const RUNS = 300;
+const words = fc.string({ minLength: 1, maxLength: 30 }).filter((text) => text.trim() !== "");
+const signature = fc.base64String({ minLength: 8, maxLength: 40 });
+const name = fc.stringMatching(/^[a-zA-Z][a-zA-Z0-9_]{0,20}$/);
+/** Numbers that JSON writes as they are, and any text. */
+const argumentsObject = fc.dictionary(fc.string({ minLength: 1, maxLength: 8 }), fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null), fc.array(fc.integer(), { maxLength: 3 })), { maxKeys: 4, noNullPrototype: true });
+const calls = fc.uniqueArray(fc.record({ id: fc.stringMatching(/^[a-zA-Z0-9_-]{1,30}$/), name, args: argumentsObject }), { maxLength: 3, selector: ({ id }) => id });
+
+/** Asks twice: the second request brings the first answer back, with a result for each of its calls. Gives the body of the second request. */
+async function bringBack(model: string, answer: object, called: readonly { readonly name: string }[]): Promise<Record<string, any>> {
+  const gateway = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) }) });
+  const tools = [...new Set(called.map((call) => call.name))].map((tool) => ({ type: "function", function: { name: tool, parameters: { type: "object", properties: {} } } }));
+  const ask = { model, max_tokens: 30_000, reasoning_effort: "high", ...(tools.length > 0 && { tools }), messages: [{ role: "user", content: "Go on." }] };
+  const first = await gateway.chat(ask);
+  const body = (await first.json()) as { choices: { message: { tool_calls?: { id: string }[] } }[] };
+  if (first.status !== 200) throw new Error(JSON.stringify(body));
+  const { message } = body.choices[0]!;
+  const results = (message.tool_calls ?? []).map(({ id }) => ({ role: "tool", tool_call_id: id, content: "done" }));
+  const second = await gateway.chat({ ...ask, messages: [...ask.messages, message, ...(results.length > 0 ? results : [{ role: "user", content: "And then?" }])] });
+  if (second.status !== 200) throw new Error(await second.text());
+  return JSON.parse(gateway.sent[1]!.body) as Record<string, any>;
+}
+
+describe("a provider's answer, brought back", () => {
+  test("[d9.7] R4: to OpenAI's form is the same message", async () => {
+    await fc.assert(
+      fc.asyncProperty(words, calls, async (text, made) => {
+        const tool_calls = made.map(({ id, name: tool, args }) => ({ id, type: "function", function: { name: tool, arguments: JSON.stringify(args) } }));
+        const said = { role: "assistant", content: text, refusal: null, ...(made.length > 0 && { tool_calls }) };
+        const { messages } = await bringBack("openai:gpt-5", openaiAnswer(text, { message: said, finish_reason: made.length > 0 ? "tool_calls" : "stop" }), made);
+        expect(messages[1]).toEqual(said);
+        expect(messages.slice(2).map((message: any) => message.tool_call_id)).toEqual(made.length > 0 ? made.map(({ id }) => id) : [undefined]);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test("[d9.7] R4: to Anthropic's Messages has the same blocks, thinking with its signature first", async () => {
+    const thinking = fc.oneof(fc.record({ type: fc.constant("thinking"), thinking: words, signature }), fc.record({ type: fc.constant("redacted_thinking"), data: signature }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(thinking, { maxLength: 2 }), words, calls, async (thoughts, text, made) => {
+        const content = [...thoughts, { type: "text", text }, ...made.map(({ id, name: tool, args }) => ({ type: "tool_use", id, name: tool, input: args }))];
+        const answer = { id: "msg_1", type: "message", role: "assistant", model: "m", content, stop_reason: made.length > 0 ? "tool_use" : "end_turn", usage: { input_tokens: 1, output_tokens: 1 } };
+        const { messages } = await bringBack("anthropic:claude-sonnet-4-5", answer, made);
+        // text alone is the same as one block of it
+        const back = typeof messages[1].content === "string" ? [{ type: "text", text: messages[1].content }] : messages[1].content;
+        expect([messages[1].role, back]).toEqual(["assistant", content]);
+        if (made.length > 0) expect(messages[2].content.map((block: any) => block.tool_use_id)).toEqual(made.map(({ id }) => id));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test("[d9.7] R4: to Gemini's generateContent has the same parts, each with its thought signature", async () => {
+    const signed = fc.option(signature, { nil: undefined });
+    await fc.assert(
+      fc.asyncProperty(words, signed, calls, signed, async (text, textSignature, made, callSignature) => {
+        // only the first of several calls is signed
+        const called = made.map(({ name: tool, args }, index) => ({ functionCall: { name: tool, args }, ...(index === 0 && callSignature !== undefined && { thoughtSignature: callSignature }) }));
+        const parts = [{ text, ...(textSignature !== undefined && { thoughtSignature: textSignature }) }, ...called];
+        const { contents } = await bringBack("gemini:gemini-2.5-flash", { responseId: "r", candidates: [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }], usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 } }, made);
+        const back = contents[1].parts.map(({ functionCall, ...part }: any) => ({ ...part, ...(functionCall && { functionCall: { name: functionCall.name, args: functionCall.args } }) }));
+        expect([contents[1].role, back]).toEqual(["model", parts]);
+        if (made.length > 0) expect(contents[2].parts.map((part: any) => part.functionResponse.name)).toEqual(made.map((call) => call.name));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
