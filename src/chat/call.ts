@@ -25,7 +25,7 @@ export class Call {
   readonly #startedMs: number;
   readonly #cancellation = new Cancellation();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #upstreamMs = 0;
+  #waitedMs = 0;
   #waitingSinceMs: number | null = null;
   #entered = false;
   #published = false;
@@ -51,6 +51,7 @@ export class Call {
       warnings: [], cancelled: false, metadata: null,
       firstContentMs: null, totalMs: 0, ownMs: 0,
     };
+    // never taken off again: a call that is published no longer listens to it
     http.signal.addEventListener("abort", this.#clientLeft);
   }
 
@@ -119,7 +120,7 @@ export class Call {
     return this.context.clock.monotonic() - this.#startedMs;
   }
 
-  /** Waits for the provider, one wait at a time; what is not waiting is the gateway's own time. */
+  /** Waits for the provider or the client, one wait at a time; what is not waiting is the gateway's own time. */
   async waiting<T>(answer: Promise<T>): Promise<T> {
     this.waitBegins();
     try {
@@ -135,14 +136,14 @@ export class Call {
   }
   waitEnds(): void {
     if (this.#waitingSinceMs === null) return;
-    this.#upstreamMs += this.context.clock.monotonic() - this.#waitingSinceMs;
+    this.#waitedMs += this.context.clock.monotonic() - this.#waitingSinceMs;
     this.#waitingSinceMs = null;
   }
 
   /** Also right while a wait goes on: the head of a stream may go out during one. */
   ownMs(): number {
     const waitingMs = this.#waitingSinceMs === null ? 0 : this.context.clock.monotonic() - this.#waitingSinceMs;
-    return Math.max(0, this.elapsedMs() - this.#upstreamMs - waitingMs);
+    return Math.max(0, this.elapsedMs() - this.#waitedMs - waitingMs);
   }
 
   /** The client left: ends the upstream call at once. */
@@ -171,7 +172,6 @@ export class Call {
     this.#published = true;
     this.waitEnds();
     clearTimeout(this.#timer);
-    this.#http.signal.removeEventListener("abort", this.#clientLeft);
     this.record.totalMs = this.elapsedMs();
     this.record.ownMs = this.ownMs();
     if (this.#entered) this.context.traffic.leave();

@@ -77,6 +77,8 @@ class StreamSession {
   #next: Promise<string | null> | null = null;
   #over = false;
   #left = false;
+  /** Text is on its way and the client has not asked for more. */
+  #awaitsClient = false;
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
 
@@ -121,11 +123,16 @@ class StreamSession {
       {
         start: (controller) => this.#startKeepAlive(controller),
         pull: async (controller) => {
+          if (this.#awaitsClient) this.#call.waitEnds();
+          this.#awaitsClient = false;
           const text = await this.#text();
           this.#lastSentMs = this.#call.context.clock.monotonic();
           if (this.#left) return;
-          if (text === null) controller.close();
-          else controller.enqueue(text);
+          if (text === null) return controller.close();
+          controller.enqueue(text);
+          // until it reads on, it is the client that is waited for
+          this.#awaitsClient = true;
+          this.#call.waitBegins();
         },
         cancel: () => this.#cancelled(),
       },

@@ -37,29 +37,68 @@ export function openMetrics(): Metrics {
     models.add(model);
     return model;
   };
+  const groups = new Map<string, Group>();
+
+  const count = (group: Group): void => {
+    const { provider, model, status, stream, code } = group;
+    const labels = { provider, model };
+    calls.inc({ ...labels, status, stream }, group.durations.length);
+    if (code !== null) errors.inc({ ...labels, code }, group.durations.length);
+    if (group.cancelled > 0) cancelled.inc(labels, group.cancelled);
+    if (group.promptTokens > 0) tokens.inc({ ...labels, kind: "prompt" }, group.promptTokens);
+    if (group.completionTokens > 0) tokens.inc({ ...labels, kind: "completion" }, group.completionTokens);
+    for (const seconds of group.durations) duration.observe(labels, seconds);
+    for (const seconds of group.firstTokens) firstToken.observe(labels, seconds);
+    for (const seconds of group.own) own.observe(seconds);
+  };
 
   return {
     inFlight,
     contentType: registry.contentType,
-    text: () => registry.metrics(),
-    publish: (record: CallRecord) => {
+    text() {
+      for (const group of groups.values()) count(group);
+      groups.clear();
+      return registry.metrics();
+    },
+    publish(record: CallRecord) {
       const provider = record.provider ?? "none";
       // only names that a provider answered to become labels: a caller cannot make up series
       const model = record.model !== null && record.status < 400 ? boundedModel(record.model) : "none";
-      const labels = { provider, model };
-      calls.inc({ provider, model, status: record.status, stream: record.stream ? "true" : "false" });
-      duration.observe(labels, record.totalMs / 1000);
-      own.observe(record.ownMs / 1000);
-      if (record.code !== null) errors.inc({ provider, model, code: record.code });
-      if (record.cancelled) cancelled.inc(labels);
-      if (record.stream && record.firstContentMs !== null) firstToken.observe(labels, record.firstContentMs / 1000);
-      if (record.usage !== null) {
-        tokens.inc({ provider, model, kind: "prompt" }, record.usage.prompt_tokens);
-        tokens.inc({ provider, model, kind: "completion" }, record.usage.completion_tokens);
+      const key = `${provider} ${record.status} ${record.stream} ${record.code} ${model}`;
+      let group = groups.get(key);
+      if (group === undefined) {
+        group = { provider, model, status: record.status, stream: record.stream ? "true" : "false", code: record.code, cancelled: 0, promptTokens: 0, completionTokens: 0, durations: [], firstTokens: [], own: [] };
+        groups.set(key, group);
       }
+      group.durations.push(record.totalMs / 1000);
+      group.own.push(record.ownMs / 1000);
+      if (record.cancelled) group.cancelled++;
+      if (record.stream && record.firstContentMs !== null) group.firstTokens.push(record.firstContentMs / 1000);
+      group.promptTokens += record.usage?.prompt_tokens ?? 0;
+      group.completionTokens += record.usage?.completion_tokens ?? 0;
+      if (group.durations.length < MAX_GROUP) return;
+      count(group);
+      groups.delete(key);
     },
   };
 }
+
+/** Calls of one outcome that have not been counted yet: the registry looks labels up for each figure, so calls of one outcome are counted together. */
+interface Group {
+  readonly provider: string;
+  readonly model: string;
+  readonly status: number;
+  readonly stream: "true" | "false";
+  readonly code: string | null;
+  cancelled: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** Seconds, one for each call. */
+  readonly durations: number[];
+  readonly firstTokens: number[];
+  readonly own: number[];
+}
+const MAX_GROUP = 256;
 
 /** prom-client's default metrics are partly wrong on Bun, so these few are made here. */
 function processGauges(registry: Registry): void {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import fc from "fast-check";
 import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
-import { eventStream, openaiAnswer } from "../harness/upstream.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { manualUpstream } from "./manual-upstream.ts";
 import { ASK, assembled, chunk, grammarFaults, play, type PlayedChoice, USAGE, usageChunk } from "./played-stream.ts";
@@ -339,4 +339,18 @@ describe("whatever the provider does", () => {
       { numRuns: RUNS },
     );
   });
+});
+
+test("[d9.5] the time in which a client does not read is not the gateway's own", async () => {
+  const body = eventStream(...Array.from({ length: 40 }, (_, index) => openaiChunk({ content: `w${index} ` })), openaiChunk({}, "stop"));
+  const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" }) });
+  const response = await stub.chat({ model: "openai:m", stream: true, messages: [{ role: "user", content: "x" }] });
+  const reader = response.body!.getReader();
+  for (let reads = 0; ; reads++) {
+    if ((await reader.read()).done) break;
+    if (reads < 5) await Bun.sleep(60);
+  }
+  const { totalMs, ownMs } = stub.records[0]!;
+  expect(totalMs).toBeGreaterThan(290);
+  expect(ownMs).toBeLessThan(100);
 });

@@ -182,17 +182,28 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
       }
     });
 
-  test.each(some((recorded) => succeeded(recorded) && isStream(recorded)))("[d8.3] the stream of %s, cut at 60 %%, never looks complete", async (_, entry, recorded) => {
+  /** Where 60 % of a stream end, and where they end at the latest without a finish reason. */
+  function sixtyPercent(recorded: TrafficCase): { readonly bytes: number; readonly unfinishedBytes: number } {
     const text = recordedText(recorded);
     const finish = { "anthropic-messages": /message_delta/, gemini: /"finishReason"/ }[recorded.protocol] ?? /"finish_reason":\s*"/;
-    const cutAt = Math.max(1, Math.min(Math.floor(Buffer.byteLength(text) * 0.6), Buffer.byteLength(text.slice(0, finish.exec(text)?.index ?? text.length)) - 1));
-    const response = await call(entry, recorded, { cutAt }).answer;
-    if (response.status !== 200) return expect(response.status).toBe(502);
-    const read = readStream(await response.text());
-    expect(read.error?.["code"]).toBe("upstream_incomplete");
-    expect(read.done).toBe(true);
-    expect(read.events.flatMap((event) => event["choices"] ?? []).every((choice) => choice.finish_reason === null)).toBe(true);
-  });
+    const bytes = Math.max(1, Math.floor(Buffer.byteLength(text) * 0.6));
+    return { bytes, unfinishedBytes: Math.max(1, Math.min(bytes, Buffer.byteLength(text.slice(0, finish.exec(text)?.index ?? text.length)) - 1)) };
+  }
+  const CUTS: readonly (readonly [how: string, answer: (recorded: TrafficCase) => Partial<CannedAnswer>, code: RegExp])[] = [
+    ["whose connection breaks at 60 %%", (recorded) => ({ cutAt: sixtyPercent(recorded).bytes }), /^upstream_incomplete$/],
+    ["whose connection breaks before its finish reason", (recorded) => ({ cutAt: sixtyPercent(recorded).unfinishedBytes }), /^upstream_incomplete$/],
+    // half an event is no JSON
+    ["that simply ends before its finish reason", (recorded) => ({ body: Buffer.from(recordedText(recorded)).subarray(0, sixtyPercent(recorded).unfinishedBytes) }), /^upstream_(incomplete|invalid_response)$/],
+  ];
+  for (const [how, answer, code] of CUTS)
+    test.each(some((recorded) => succeeded(recorded) && isStream(recorded)))(`[d8.3] the stream of %s ${how} never looks complete`, async (_, entry, recorded) => {
+      const response = await call(entry, recorded, answer(recorded)).answer;
+      if (response.status !== 200) return expect(response.status).toBe(502);
+      const read = readStream(await response.text());
+      expect(read.error?.["code"]).toMatch(code);
+      expect(read.done).toBe(true);
+      expect(read.events.flatMap((event) => event["choices"] ?? []).every((choice) => choice.finish_reason === null)).toBe(true);
+    });
 
   test.each(some((recorded) => recorded.client_request_exact && recorded.request_body !== null))("[d6.2] the request of %s reaches the provider as its own client sent it", async (_, entry, recorded) => {
     const { gateway, answer } = call(entry, recorded);
