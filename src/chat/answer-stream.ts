@@ -2,7 +2,7 @@
 // bytes; what is not complete by then was cut (decisions 8.3).
 import { GatewayError } from "../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../core/chat.ts";
-import type { StreamDecoder } from "../providers/provider.ts";
+import { MalformedAnswer, type StreamDecoder } from "../providers/provider.ts";
 import type { SseEvent, SseParser } from "../wire/sse.ts";
 import type { UpstreamBody } from "../wire/upstream.ts";
 import type { Call } from "./call.ts";
@@ -21,12 +21,18 @@ export interface AnswerStream {
   readonly grammar: StreamGrammar;
 }
 
+/** A provider that sends without end must not keep the one thread: after so many bytes other calls have their turn. */
+const TURN_BYTES = 64 * 1024;
+/** Text that one read may give. Some forms say in a few bytes what takes many on the client's side. */
+const MAX_TEXT = 64 * 1024 * 1024;
+
 /** After `[DONE]` the connection is worth keeping: its body is read to the end, but not for long. */
 const DRAIN_MS = 1000;
 
 export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder: StreamDecoder, grammar: StreamGrammar, call: Call, usage: () => Usage): AnswerStream {
   let ended = false;
   let failure: unknown = undefined;
+  let turnBytes = 0;
 
   /** The text that events give, up to `[DONE]` or a failure, which is kept. */
   function translate(events: readonly SseEvent[]): string {
@@ -39,6 +45,7 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
           break;
         }
         out += write(grammar, decoder.push(event));
+        if (out.length > MAX_TEXT) throw new MalformedAnswer("The provider's stream says more in one piece than the gateway takes.");
       }
       if (ended) out += complete();
     } catch (thrown) {
@@ -59,9 +66,14 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
     failure: () => failure,
     async next() {
       while (!ended && failure === undefined) {
+        if (turnBytes > TURN_BYTES) {
+          turnBytes = 0;
+          await new Promise<void>((resume) => setImmediate(resume));
+        }
         call.waitBegins();
         const bytes = await body.read();
         call.waitEnds();
+        turnBytes += bytes?.length ?? 0;
         if (bytes === null) ended = true;
         const out = translate(bytes === null ? parser.end() : parser.push(bytes));
         if (out !== "") return out;

@@ -8,7 +8,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import type { Call } from "./call.ts";
 import type { Resolved } from "./resolve.ts";
-import { attemptError, failureError } from "./upstream-errors.ts";
+import { attemptError, failureError, redacted } from "./upstream-errors.ts";
 
 export interface OpenAnswer {
   readonly response: UpstreamResponse;
@@ -18,6 +18,7 @@ export interface OpenAnswer {
 
 /** Error bodies are read no further than this. */
 const MAX_ERROR_BYTES = 256 * 1024;
+const MAX_NATIVE_CODE = 200;
 
 /** The provider's answer once its head says success. Throws GatewayError. */
 export async function attempt(request: ChatRequest, resolved: Resolved, call: Call): Promise<OpenAnswer> {
@@ -52,7 +53,7 @@ async function refusal(response: UpstreamResponse, { provider, target }: Resolve
   const body = await call.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
   call.signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
-  record.nativeCode = failure.nativeCode;
+  record.nativeCode = failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE);
   return failureError(failure, context);
 }
 

@@ -156,8 +156,11 @@ export class Call {
   /** The error answer for anything thrown; closes the call. */
   fail(thrown: unknown): Response {
     const error = asGatewayError(thrown);
-    this.failed(error);
-    this.publish();
+    try {
+      this.failed(error);
+    } finally {
+      this.publish();
+    }
     return errorResponse(error, this.traceId, this.ownMs(), this.cors);
   }
 

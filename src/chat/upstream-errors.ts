@@ -95,7 +95,7 @@ function namedField({ param }: UpstreamFailure, target: Target): string | null {
 }
 
 /** A provider's words without the credential and without an address that the operator or the caller configured. */
-function redacted(text: string, target: Target): string {
+export function redacted(text: string, target: Target): string {
   let clean = text;
   const key = target.credential?.apiKey;
   // as it is, in an address, in JSON inside of words
