@@ -18,18 +18,7 @@ export interface Metrics extends Observer {
 
 export function openMetrics(): Metrics {
   const registry = new Registry();
-  const registers = [registry];
-  const labelNames = ["provider", "model"] as const;
-  const calls = new Counter({ name: "dragoman_calls_total", help: "Calls by outcome.", labelNames: [...labelNames, "status", "stream"] as const, registers });
-  const errors = new Counter({ name: "dragoman_errors_total", help: "Calls that failed, by code.", labelNames: [...labelNames, "code"] as const, registers });
-  const duration = new Histogram({ name: "dragoman_call_duration_seconds", help: "From the arrival of a request to the end of its answer.", labelNames, buckets: SECONDS, registers });
-  const firstToken = new Histogram({ name: "dragoman_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams.", labelNames, buckets: SECONDS, registers });
-  const own = new Histogram({ name: "dragoman_own_seconds", help: "The gateway's own share of a call.", labelNames: [], buckets: OWN_SECONDS, registers });
-  const tokens = new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers });
-  const cancelled = new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers });
-  const inFlight = new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers });
-  processGauges(registry);
-
+  const meters = metersOf(registry);
   const models = new Set<string>();
   const boundedModel = (model: string): string => {
     if (models.has(model)) return model;
@@ -39,24 +28,11 @@ export function openMetrics(): Metrics {
   };
   const groups = new Map<string, Group>();
 
-  const count = (group: Group): void => {
-    const { provider, model, status, stream, code } = group;
-    const labels = { provider, model };
-    calls.inc({ ...labels, status, stream }, group.durations.length);
-    if (code !== null) errors.inc({ ...labels, code }, group.durations.length);
-    if (group.cancelled > 0) cancelled.inc(labels, group.cancelled);
-    if (group.promptTokens > 0) tokens.inc({ ...labels, kind: "prompt" }, group.promptTokens);
-    if (group.completionTokens > 0) tokens.inc({ ...labels, kind: "completion" }, group.completionTokens);
-    for (const seconds of group.durations) duration.observe(labels, seconds);
-    for (const seconds of group.firstTokens) firstToken.observe(labels, seconds);
-    for (const seconds of group.own) own.observe(seconds);
-  };
-
   return {
-    inFlight,
+    inFlight: meters.inFlight,
     contentType: registry.contentType,
     text() {
-      for (const group of groups.values()) count(group);
+      for (const group of groups.values()) count(group, meters);
       groups.clear();
       return registry.metrics();
     },
@@ -77,10 +53,41 @@ export function openMetrics(): Metrics {
       group.promptTokens += record.usage?.prompt_tokens ?? 0;
       group.completionTokens += record.usage?.completion_tokens ?? 0;
       if (group.durations.length < MAX_GROUP) return;
-      count(group);
+      count(group, meters);
       groups.delete(key);
     },
   };
+}
+
+type Meters = ReturnType<typeof metersOf>;
+
+function metersOf(registry: Registry) {
+  const registers = [registry];
+  const labelNames = ["provider", "model"] as const;
+  processGauges(registry);
+  return {
+    calls: new Counter({ name: "dragoman_calls_total", help: "Calls by outcome.", labelNames: [...labelNames, "status", "stream"] as const, registers }),
+    errors: new Counter({ name: "dragoman_errors_total", help: "Calls that failed, by code.", labelNames: [...labelNames, "code"] as const, registers }),
+    duration: new Histogram({ name: "dragoman_call_duration_seconds", help: "From the arrival of a request to the end of its answer.", labelNames, buckets: SECONDS, registers }),
+    firstToken: new Histogram({ name: "dragoman_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams.", labelNames, buckets: SECONDS, registers }),
+    own: new Histogram({ name: "dragoman_own_seconds", help: "The gateway's own share of a call.", labelNames: [], buckets: OWN_SECONDS, registers }),
+    tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
+    cancelled: new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers }),
+    inFlight: new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers }),
+  };
+}
+
+function count(group: Group, meters: Meters): void {
+  const { provider, model, status, stream, code } = group;
+  const labels = { provider, model };
+  meters.calls.inc({ ...labels, status, stream }, group.durations.length);
+  if (code !== null) meters.errors.inc({ ...labels, code }, group.durations.length);
+  if (group.cancelled > 0) meters.cancelled.inc(labels, group.cancelled);
+  if (group.promptTokens > 0) meters.tokens.inc({ ...labels, kind: "prompt" }, group.promptTokens);
+  if (group.completionTokens > 0) meters.tokens.inc({ ...labels, kind: "completion" }, group.completionTokens);
+  for (const seconds of group.durations) meters.duration.observe(labels, seconds);
+  for (const seconds of group.firstTokens) meters.firstToken.observe(labels, seconds);
+  for (const seconds of group.own) meters.own.observe(seconds);
 }
 
 /** Calls of one outcome that have not been counted yet: the registry looks labels up for each figure, so calls of one outcome are counted together. */
