@@ -29,7 +29,7 @@ describe("judge", () => {
 
   test("a skipped test needs a printed reason", () => {
     const cases = skippedCase("replays &lt;all&gt;");
-    expect(judge(report(2, 0, cases), { ...GOOD, output: "(skip) replays <all>\n 1 skip\n" }, false)).toMatchObject({ passed: 1, failed: 1, skipped: ["replays <all>"] });
+    expect(judge(report(2, 0, cases), { ...GOOD, output: "(skip) replays <all>\n 1 skip\n\n1 tests skipped:\n" }, false)).toMatchObject({ passed: 1, failed: 1, skipped: ["replays <all>"] });
     const told = { ...GOOD, output: "skipped: the recorded traffic is missing\n(skip) replays <all>\n" };
     expect(judge(report(2, 0, cases), told, false)).toMatchObject({ passed: 1, failed: 0, reasons: ["skipped: the recorded traffic is missing"] });
   });

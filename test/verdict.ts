@@ -63,7 +63,7 @@ function unescapeXml(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&apos;", "'").replaceAll("&amp;", "&");
 }
 
-/** Bun's own result lines, which begin with `(skip)` or `(pass)`, are no reasons. */
+/** Bun's own lines, `(skip) title`, `1 skip` and the heading `1 tests skipped:`, are no reasons. */
 function skipReasons(output: string): readonly string[] {
-  return [...new Set(output.split("\n").filter((line) => /\bskip(s|ped|ping)?\b/i.test(line) && !/^\s*(\(\w+\)|\d+ skip)/.test(line)))];
+  return [...new Set(output.split("\n").filter((line) => /\bskip(s|ped|ping)?\b/i.test(line) && !/^\s*(\(\w+\)|\d+ skip|\d+ tests? skipped:)/.test(line)))];
 }
