@@ -103,8 +103,12 @@ describe("the finish reason", () => {
     expect(finish("model_length")).toEqual(["length", "model_length"]);
     expect(finish("DONE", providerOf({ finishReasons: { done: "stop" } }))).toEqual(["stop", "DONE"]);
   });
-  test("an unknown word and none are no reason", () => {
-    expect(finish("abort")).toEqual([null, "abort"]);
+  test("in capitals it is the same word", () => {
+    expect(finish("STOP")).toEqual(["stop", "STOP"]);
+    expect(finish("Length")).toEqual(["length", "Length"]);
+  });
+  test("an unknown word is the end all the same, and none is no reason", () => {
+    expect(finish("satisfied")).toEqual(["stop", "satisfied"]);
     expect(finish("")).toEqual([null, undefined]);
     expect(finish(null)).toEqual([null, undefined]);
   });
@@ -113,6 +117,7 @@ describe("the finish reason", () => {
   });
   test("a word that stands for a failure is one", () => {
     expect(thrownBy(StreamError, () => finish("error")).failure.class).toBe("server");
+    expect(thrownBy(StreamError, () => finish("abort")).failure.class).toBe("server");
     expect(thrownBy(StreamError, () => finish("insufficient_system_resource", provider("deepseek"))).failure).toMatchObject({ class: "overloaded", nativeCode: "insufficient_system_resource" });
   });
 });

@@ -303,3 +303,12 @@ describe("a plain answer", () => {
     expect([body["created"], body["model"], response.headers.get("x-gateway-model")]).toEqual([1_767_000_000, "openai:m", "openai:m"]);
   });
 });
+
+test("[d8.6] a finish word that nobody knows ends a stream and a plain answer alike, with the vendor's word beside it", async () => {
+  const streamed = await play([chunk({ role: "assistant", content: "" }), chunk({ content: "Hello" }), chunk({}, "satisfied")]);
+  const last = streamed.events.at(-1)!["choices"][0];
+  expect([streamed.error, streamed.done, last.finish_reason, last.native_finish_reason]).toEqual([null, true, "stop", "satisfied"]);
+  const stub = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("Hello", { finish_reason: "satisfied" })) }) });
+  const plain = (await (await stub.chat({ model: "openai:m", messages: [{ role: "user", content: "Hi" }] })).json()) as { choices: { finish_reason: string; native_finish_reason: string }[] };
+  expect([plain.choices[0]!.finish_reason, plain.choices[0]!.native_finish_reason]).toEqual(["stop", "satisfied"]);
+});

@@ -12,6 +12,7 @@ const KNOWN: Readonly<Record<string, FinishWord>> = {
   model_length: "length",
   tool_use: "tool_calls",
   error: { failure: "server" },
+  abort: { failure: "server" },
 };
 
 export type FinishWords = ReadonlyMap<string, FinishWord>;
@@ -20,9 +21,13 @@ export function finishWords(row: OpenAICompatibleRow): FinishWords {
   return new Map(Object.entries({ ...KNOWN, ...row.finishReasons }));
 }
 
-/** Null for no reason yet, and for a word that nobody documents. */
+/**
+ * Null for no reason yet. A word that nobody documents is a reason all the same: the answer has ended, and since the client's form has no other word
+ * for it, as `stop`; the vendor's own goes along.
+ */
 export function finishWord(words: FinishWords, said: unknown): FinishWord | null {
   if (typeof said !== "string" || said === "") return null;
-  return isFinishReason(said) ? said : (words.get(said.toLowerCase()) ?? null);
+  const lower = said.toLowerCase();
+  return isFinishReason(lower) ? lower : (words.get(lower) ?? "stop");
 }
 
