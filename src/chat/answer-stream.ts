@@ -112,5 +112,5 @@ export function chunkOfAnswer(answer: ChatAnswer): ChatChunk {
     ...choice,
     delta: { ...message, ...(message.tool_calls && { tool_calls: message.tool_calls.map((call, index) => ({ ...call, index })) }) },
   }));
-  return { ...answer, choices: choices };
+  return { ...answer, choices };
 }

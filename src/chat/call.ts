@@ -1,6 +1,7 @@
 // One call from arrival to its record: its clock, its one abort signal, what is known of it so far. The record is published exactly once.
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
+import { MAX_TIMER_MS } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
 import type { AccessToken, Principal } from "../core/identity.ts";
@@ -85,7 +86,7 @@ export class Call {
     const timeoutMs = request.options.timeoutMs ?? this.#clientLimitMs() ?? this.snapshot.limits.defaultTimeoutMs;
     const leftMs = Math.max(0, timeoutMs - this.elapsedMs());
     // a timer holds 2^31 ms at most
-    this.#timer = setTimeout(() => this.#cancellation.abort(outOfTime(timeoutMs)), Math.min(leftMs, 2 ** 31 - 1));
+    this.#timer = setTimeout(() => this.#cancellation.abort(outOfTime(timeoutMs)), Math.min(leftMs, MAX_TIMER_MS));
   }
 
   #clientLimitMs(): number | null {

@@ -94,7 +94,7 @@ function fitParams(request: ChatRequest, provider: Provider, target: Target, set
   const params: Record<string, unknown> = { ...request.params };
   for (const name of [...unsupported.keys(), ...silent]) delete params[name];
   for (const name of dropped) fates[name] = "dropped";
-  return { params: params, dropped, fates };
+  return { params, dropped, fates };
 }
 
 const DEPRECATED_NAMES: Readonly<Partial<Record<CommonParameter, string>>> = { tools: "functions", tool_choice: "function_call" };

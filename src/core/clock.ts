@@ -7,6 +7,9 @@ export interface Clock {
   monotonic(): number;
 }
 
+/** The longest time that a timer takes: it has 31 bits, and is due at once when given more. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

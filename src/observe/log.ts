@@ -50,7 +50,7 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
 
 /**
  * The line of a call, in the form in which pino writes the others: snake case, milliseconds with one decimal, what is absent left out. Put together by
- * hand, because it is on the way of every call: a sixth of what pino's serializer costs. What can only be one of our own words or a hex id needs no escaping.
+ * hand, because it is on the way of every call. What can only be one of our own words or a hex id needs no escaping.
  */
 export function callLine(record: CallRecord): string {
   const { usage, messages } = record;

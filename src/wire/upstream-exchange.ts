@@ -8,6 +8,8 @@ import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 import { ResponseParser } from "./http-response-parser.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
+import { WaitClock } from "./wait-clock.ts";
+import type { Waiting } from "./wait-clock.ts";
 
 /** Bytes that may wait for the reader before the connection is paused; one read of the socket may go over it. */
 const MAX_WAITING_BYTES = 256 * 1024;
@@ -19,19 +21,17 @@ const MAX_WAITING_BYTES = 256 * 1024;
  */
 const STALE_CONNECTION_WINDOW_MS = 1_000;
 
-/** Timers take no more than 31 bits. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** `over`: the reader has seen the end, or a fault or the caller's signal has ended the call. */
 type State = "connecting" | "waiting for the head" | "body" | "over";
 
 /** What a settled exchange holds in place of its promise's functions. */
 const NOBODY = (): void => undefined;
 
-export class Exchange implements UpstreamBody, ConnectionOwner {
+export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   readonly #pool: ConnectionPool;
   readonly #target: HttpTarget;
   readonly #call: UpstreamCall;
+  readonly #clock: WaitClock;
   /** Kept only until it cannot be needed for a repetition any more. */
   #request: EncodedRequest | undefined;
   #resolveHead: (response: UpstreamResponse) => void;
@@ -53,16 +53,13 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
   #resolveRead: ((bytes: Uint8Array | null) => void) | undefined = undefined;
   #rejectRead: (reason: unknown) => void = NOBODY;
 
-  #timer: ReturnType<typeof setTimeout> | undefined = undefined;
-  /** Infinity while nothing is waited for. */
-  #deadlineMs = Infinity;
-
   /** `resolve` and `reject` settle the answer's head. */
   constructor(pool: ConnectionPool, target: HttpTarget, request: EncodedRequest, call: UpstreamCall, resolve: (response: UpstreamResponse) => void, reject: (reason: unknown) => void) {
     this.#pool = pool;
     this.#target = target;
     this.#request = request;
     this.#call = call;
+    this.#clock = new WaitClock(this, Math.min(call.connectTimeoutMs, call.firstByteTimeoutMs, call.betweenBytesTimeoutMs));
     this.#resolveHead = resolve;
     this.#rejectHead = reject;
   }
@@ -89,7 +86,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
   #connect(): void {
     this.#state = "connecting";
     this.#isReused = false;
-    this.#await(this.#call.connectTimeoutMs);
+    this.#clock.start(this.#call.connectTimeoutMs);
     this.#connection = this.#pool.open(this.#target, this);
   }
 
@@ -99,7 +96,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
 
   #send(connection: Connection): void {
     this.#state = "waiting for the head";
-    this.#sentMs = this.#await(this.#call.firstByteTimeoutMs);
+    this.#sentMs = this.#clock.start(this.#call.firstByteTimeoutMs);
     if (!connection.write(this.#request as EncodedRequest)) this.#lose("EPIPE");
   }
 
@@ -140,7 +137,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
     const parser = this.#parser;
     this.#state = "body";
     this.#request = undefined;
-    this.#deadlineMs = Infinity;
+    this.#clock.pause();
     const { contentEncoding } = parser;
     const resolve = this.#resolveHead;
     this.#resolveHead = this.#rejectHead = NOBODY;
@@ -179,7 +176,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
   #forgetReader(): void {
     this.#resolveRead = undefined;
     this.#rejectRead = NOBODY;
-    this.#deadlineMs = Infinity;
+    this.#clock.pause();
   }
 
   /** The connection is gone before the answer was complete. */
@@ -223,9 +220,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
 
   #release(): void {
     this.#call.signal.removeEventListener("abort", this);
-    this.#deadlineMs = Infinity;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#clock.close();
   }
 
   /** What to throw instead of reading on: a fault, or the reason of the caller's signal. */
@@ -253,7 +248,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
     return new Promise((resolve, reject) => {
       this.#resolveRead = resolve;
       this.#rejectRead = reject;
-      this.#await(this.#call.betweenBytesTimeoutMs);
+      this.#clock.start(this.#call.betweenBytesTimeoutMs);
     });
   }
 
@@ -267,26 +262,8 @@ export class Exchange implements UpstreamBody, ConnectionOwner {
     this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
   }
 
-  /** A wait of at most `ms` begins; gives the time. One timer serves all waits of a call: it looks again when it has come too early. */
-  #await(ms: number): number {
-    const nowMs = performance.now();
-    this.#deadlineMs = nowMs + ms;
-    if (this.#timer === undefined) this.#arm(nowMs);
-    return nowMs;
-  }
-
-  #arm(nowMs: number): void {
-    const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
-    // Never past the end of a wait that begins now or later, so that a timer that is set is always early enough.
-    const ms = Math.min(Math.ceil(this.#deadlineMs - nowMs), connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, MAX_TIMER_MS);
-    this.#timer = setTimeout(() => this.#tick(), ms);
-  }
-
-  #tick(): void {
-    this.#timer = undefined;
-    if (this.#deadlineMs === Infinity) return;
-    const nowMs = performance.now();
-    if (nowMs < this.#deadlineMs) return this.#arm(nowMs);
+  /** For the clock. */
+  expired(): void {
     this.#stop(new UpstreamFault("timeout", this.#expiredClock()));
   }
 

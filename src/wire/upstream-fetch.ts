@@ -3,8 +3,11 @@
 // reports even a reset there as a clean end: whoever reads such a body has to look for the end mark of what is in it.
 // Framing after RFC 9112; the runtime's own behaviour is pinned by test/contract/upstream-client.suite.ts.
 import { isIP } from "node:net";
+import { textOf, tooLarge } from "./body-text.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamClient, UpstreamRequest, UpstreamResponse } from "./upstream.ts";
+import { WaitClock } from "./wait-clock.ts";
+import type { Waiting } from "./wait-clock.ts";
 
 export interface FetchUpstreamOptions {
   /** Proxy for every call, such as `http://user:password@proxy.internal:3128`. Without it no proxy is used, whatever the environment says. */
@@ -26,9 +29,6 @@ const STALE_CONNECTION_WINDOW_MS = 1_000;
 
 /** A body of known length up to here is read in one go, which is cheaper but shows no silences: all of it has to come within betweenBytesTimeoutMs. */
 const ONE_GO_BYTES = 64 * 1024;
-
-/** Timers take no more than 31 bits. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** How Bun's fetch says that what came is no HTTP, or does not decompress; every other code is a matter of the connection. */
 const MALFORMED_CODES: ReadonlySet<string> = new Set([
@@ -98,9 +98,10 @@ function pin(url: string, address: string, init: BunFetchRequestInit): string {
 type State = "open" | "ended" | "stopped";
 
 /** One call from sending to the end of its body: its clock, its link to the caller's signal, and the connection that it holds. */
-class Exchange implements UpstreamBody {
+class Exchange implements UpstreamBody, Waiting {
   readonly abort = new AbortController();
   readonly #call: UpstreamCall;
+  readonly #clock: WaitClock;
   #state: State = "open";
   /** Why it was stopped: a fault, or the reason of the caller's signal. */
   #reason: unknown = undefined;
@@ -110,12 +111,10 @@ class Exchange implements UpstreamBody {
   /** Length in its framing, when that is also its length for the reader. */
   #knownBytes: number | undefined = undefined;
 
-  #timer: ReturnType<typeof setTimeout> | undefined = undefined;
-  /** Infinity while nothing is waited for. */
-  #deadlineMs = Infinity;
-
   constructor(call: UpstreamCall) {
     this.#call = call;
+    // The wait for the head begins before every other.
+    this.#clock = new WaitClock(this, call.betweenBytesTimeoutMs);
     call.signal.addEventListener("abort", this);
   }
 
@@ -130,7 +129,7 @@ class Exchange implements UpstreamBody {
 
   /** Starts the clock for the head; gives the time. */
   expectHead(): number {
-    return this.#await(this.#call.connectTimeoutMs + this.#call.firstByteTimeoutMs);
+    return this.#clock.start(this.#call.connectTimeoutMs + this.#call.firstByteTimeoutMs);
   }
 
   /** What to throw when `thrown` came instead of an answer. */
@@ -146,7 +145,7 @@ class Exchange implements UpstreamBody {
 
   answer(response: Response): UpstreamResponse {
     if (this.stopped) throw this.#reason;
-    this.#deadlineMs = Infinity;
+    this.#clock.pause();
     this.#response = response;
     this.#readHead(response.headers);
     if (response.body === null || this.#knownBytes === 0) this.#end();
@@ -176,7 +175,7 @@ class Exchange implements UpstreamBody {
     if (this.stopped) throw this.#reason;
     if (this.#state === "ended") return null;
     this.#reader ??= this.#response?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>;
-    this.#await(this.#call.betweenBytesTimeoutMs);
+    this.#clock.start(this.#call.betweenBytesTimeoutMs);
     let result: Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
     try {
       result = await this.#reader.read();
@@ -184,7 +183,7 @@ class Exchange implements UpstreamBody {
       throw this.#bodyFault(thrown);
     }
     if (this.stopped) throw this.#reason;
-    this.#deadlineMs = Infinity;
+    this.#clock.pause();
     if (!result.done) return result.value;
     this.#end();
     return null;
@@ -197,18 +196,11 @@ class Exchange implements UpstreamBody {
       if (this.#knownBytes > maxBytes) throw this.#stop(tooLarge(maxBytes));
       if (this.#knownBytes <= ONE_GO_BYTES) return this.#textInOneGo();
     }
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for (let chunk = await this.read(); chunk !== null; chunk = await this.read()) {
-      bytes += chunk.byteLength;
-      if (bytes > maxBytes) throw this.#stop(tooLarge(maxBytes));
-      chunks.push(chunk);
-    }
-    return new TextDecoder().decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bytes));
+    return textOf(this, maxBytes, (fault) => this.#stop(fault));
   }
 
   async #textInOneGo(): Promise<string> {
-    this.#await(this.#call.betweenBytesTimeoutMs);
+    this.#clock.start(this.#call.betweenBytesTimeoutMs);
     let text: string;
     try {
       text = await (this.#response as Response).text();
@@ -249,30 +241,11 @@ class Exchange implements UpstreamBody {
 
   #release(): void {
     this.#call.signal.removeEventListener("abort", this);
-    this.#deadlineMs = Infinity;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#clock.close();
   }
 
-  /** A wait of at most `ms` begins; gives the time. One timer serves all waits of a call: it looks again when it has come too early. */
-  #await(ms: number): number {
-    const nowMs = performance.now();
-    this.#deadlineMs = nowMs + ms;
-    if (this.#timer === undefined) this.#arm(nowMs);
-    return nowMs;
-  }
-
-  #arm(nowMs: number): void {
-    // Never past the end of a pause that begins now or later: so a timer that is set, for the head or for an earlier chunk, is always early enough.
-    const ms = Math.min(Math.ceil(this.#deadlineMs - nowMs), this.#call.betweenBytesTimeoutMs, MAX_TIMER_MS);
-    this.#timer = setTimeout(() => this.#tick(), ms);
-  }
-
-  #tick(): void {
-    this.#timer = undefined;
-    if (this.#deadlineMs === Infinity) return;
-    const nowMs = performance.now();
-    if (nowMs < this.#deadlineMs) return this.#arm(nowMs);
+  /** For the clock. */
+  expired(): void {
     const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
     const clock =
       this.#response === undefined
@@ -280,10 +253,6 @@ class Exchange implements UpstreamBody {
         : `between bytes: the provider's answer paused for ${betweenBytesTimeoutMs} ms`;
     this.#stop(new UpstreamFault("timeout", clock));
   }
-}
-
-function tooLarge(maxBytes: number): UpstreamFault {
-  return new UpstreamFault("too_large", `the provider's answer has more than ${maxBytes} bytes`);
 }
 
 function codeOf(thrown: unknown): string | undefined {

@@ -1,6 +1,7 @@
 // The sandbox's server: an upstream client that answers in this process, in OpenAI's wire form, so that everything can be tried without key and
 // network. Its faults are real ones: what a provider that stalls, cuts or lies looks like on the wire.
 import type { CancelSignal } from "../../core/cancellation.ts";
+import { textOf } from "../../wire/body-text.ts";
 import { type UpstreamBody, type UpstreamCall, type UpstreamClient, UpstreamFault, type UpstreamRequest, type UpstreamResponse } from "../../wire/upstream.ts";
 import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
 
@@ -71,14 +72,7 @@ function respond(status: number, headers: Readonly<Record<string, string>>, sour
       if (next.value === SILENCE) await pause(Number.POSITIVE_INFINITY, call.signal, call.betweenBytesTimeoutMs);
       return encoder.encode(next.value as string);
     },
-    async text(maxBytes) {
-      let text = "";
-      for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
-        text += new TextDecoder().decode(bytes);
-        if (text.length > maxBytes) throw new UpstreamFault("too_large", `the body has more than ${maxBytes} bytes`);
-      }
-      return text;
-    },
+    text: (maxBytes) => textOf(body, maxBytes, () => body.cancel()),
     cancel: () => {
       ended = true;
     },
