@@ -85,7 +85,6 @@ export class Call {
     record.messages = statistics(request);
     const timeoutMs = request.options.timeoutMs ?? this.#clientLimitMs() ?? this.snapshot.limits.defaultTimeoutMs;
     const leftMs = Math.max(0, timeoutMs - this.elapsedMs());
-    // a timer holds 2^31 ms at most
     this.#timer = setTimeout(() => this.#cancellation.abort(outOfTime(timeoutMs)), Math.min(leftMs, MAX_TIMER_MS));
   }
 

@@ -1,10 +1,9 @@
 // The part of the contract of upstream clients that is about connections: making, leaving and keeping them, and what they hold in memory.
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
-import { createConnection } from "node:net";
-import type { Socket } from "node:net";
 import { constants, deflateRawSync } from "node:zlib";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
+import { fullBacklog } from "./full-backlog.ts";
 import { CHUNKED_HEAD, LAST_CHUNK, answering, chunk, flood, plain, rawServer } from "./raw-server.ts";
 import { CLOSE_MS, MEGABYTE, faultKind, faultOf, post, readAll, send } from "./upstream-calls.ts";
 
@@ -31,7 +30,7 @@ const connectionSuite = (client: UpstreamClient): void =>
     });
 
     test("a listener that takes no connection ends in a timeout within the clocks", async () => {
-      await using hole = await blackHole();
+      await using hole = await fullBacklog();
       if (hole.url === null) return console.log("skipped: the backlog of a listener could not be filled here");
       const startedMs = performance.now();
       const fault = await faultOf(send(client, hole.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 200 }));
@@ -253,36 +252,4 @@ const memorySuite = (client: UpstreamClient): void =>
 function gzipBomb(): Buffer {
   const block = deflateRawSync(Buffer.alloc(MEGABYTE), { level: 9, finishFlush: constants.Z_FULL_FLUSH });
   return Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]), ...Array<Uint8Array>(1_024).fill(block)]);
-}
-
-/** A listener that never accepts, with its backlog full; `url` is null where it could not be filled. */
-async function blackHole(): Promise<AsyncDisposable & { readonly url: string | null }> {
-  const program = `const server = require("node:net").createServer();
-    server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
-      require("node:fs").writeSync(1, server.address().port + "\\n");
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20000);
-      process.exit();
-    });`;
-  const listener = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "ignore" });
-  const first = await listener.stdout.getReader().read();
-  const port = Number(new TextDecoder().decode(first.value));
-  const connected = new Set<Socket>();
-  const sockets = Array.from({ length: 700 }, () => {
-    const socket = createConnection(port, "127.0.0.1");
-    socket.on("error", () => undefined);
-    return socket.once("connect", () => connected.add(socket));
-  });
-  let seen = -1;
-  while (seen !== connected.size) {
-    seen = connected.size;
-    await Bun.sleep(200);
-  }
-  return {
-    url: connected.size > 0 && connected.size < sockets.length ? `http://127.0.0.1:${port}/` : null,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      listener.kill(9);
-      await listener.exited;
-    },
-  };
 }

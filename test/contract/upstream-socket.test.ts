@@ -13,6 +13,7 @@ import { Cancellation } from "../../src/core/cancellation.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { fullBacklog } from "./full-backlog.ts";
 import { CHUNKED_HEAD, LAST_CHUNK, answering, chunk, flood, plain, rawServer, serve, type RawRequest } from "./raw-server.ts";
 import { CLOSE_MS, MEGABYTE, REQUEST_BODY, faultKind, faultOf, post, readAll, send } from "./upstream-calls.ts";
 import { selfSigned } from "./upstream-tls.suite.ts";
@@ -258,13 +259,13 @@ describe("connections", () => {
     if (hole.url === null) return console.log("skipped: the backlog of a listener could not be filled here");
     const client = createSocketUpstream();
     const { url } = hole;
-    const before = hole.sockets();
+    const before = socketsTo(hole.port);
     for (let round = 0; round < 6; round++) {
       const faults = await Promise.all(Array.from({ length: 10 }, () => faultOf(send(client, url, { connectTimeoutMs: 50 }))));
       for (const fault of faults) expect([fault.kind, fault.message]).toEqual(["timeout", "connect: the provider took no connection within 50 ms"]);
     }
     // The first sixteen, and those that set out with the last of them.
-    expect(hole.sockets() - before).toBeLessThanOrEqual(25);
+    expect(socketsTo(hole.port) - before).toBeLessThanOrEqual(25);
     // Through a probe, what answers again is reached.
     hole.accept();
     let answer = "";
@@ -630,44 +631,4 @@ const TCP_TABLE = "/proc/self/net/tcp";
 function socketsTo(port: number): number {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return readFileSync(TCP_TABLE, "utf8").split("\n").filter((line) => line.trim().split(/\s+/)[2]?.endsWith(suffix) === true).length;
-}
-
-/** A listener in a process of its own that takes no connection until accept(), with its backlog full; `url` is null where it could not be filled. */
-async function fullBacklog(): Promise<AsyncDisposable & { readonly url: string | null; sockets(): number; accept(): void }> {
-  const program = `const flag = new Int32Array(new SharedArrayBuffer(4));
-    const server = require("node:net").createServer((socket) => { socket.on("error", () => {}); socket.on("data", () => socket.write("HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}")); });
-    server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
-      require("node:fs").writeSync(1, server.address().port + "\\n");
-      // Blocks the loop, and with it every accept.
-      require("node:fs").readSync(0, Buffer.alloc(1));
-    });
-    setTimeout(() => process.exit(), 40000);`;
-  const listener = Bun.spawn([process.execPath, "-e", program], { stdin: "pipe", stdout: "pipe", stderr: "ignore" });
-  const first = await listener.stdout.getReader().read();
-  const port = Number(new TextDecoder().decode(first.value));
-  const connected = new Set<Socket>();
-  const fillers = Array.from({ length: 700 }, () => {
-    const socket = createConnection(port, "127.0.0.1");
-    socket.on("error", () => undefined);
-    return socket.once("connect", () => connected.add(socket));
-  });
-  let seen = -1;
-  while (seen !== connected.size) {
-    seen = connected.size;
-    await Bun.sleep(200);
-  }
-  return {
-    url: connected.size > 0 && connected.size < fillers.length ? `http://127.0.0.1:${port}/` : null,
-    sockets: () => socketsTo(port),
-    accept() {
-      for (const socket of fillers) socket.destroy();
-      void listener.stdin.write("x");
-      void listener.stdin.flush();
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of fillers) socket.destroy();
-      listener.kill(9);
-      await listener.exited;
-    },
-  };
 }
