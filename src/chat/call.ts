@@ -55,7 +55,7 @@ export class Call {
       modelAsked: null, route: null, provider: null, model: null,
       stream: false, explained: false, status: 0, code: null, errorDetail: null,
       fates: {}, messages: null, attempts: [],
-      finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null,
+      finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null, cost: null, limits: [], policies: [],
       warnings: [], cancelled: false, metadata: null,
       firstContentMs: null, totalMs: 0, ownMs: 0,
     };

@@ -2,6 +2,7 @@
 import type { ErrorCode } from "./errors.ts";
 import type { FinishReason, Usage } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
+import type { LimitUnit } from "./limit.ts";
 
 /** What became of a field of the request. */
 export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "passed";
@@ -25,6 +26,37 @@ export interface Attempt {
 /** What a caller may see of it: no host, no key (decisions 7.6). */
 export function toldAttempt({ provider, model, status, code }: Attempt): JsonObject {
   return { provider, model, status, code };
+}
+
+/** What a call cost. */
+export interface CallCost {
+  /** Whole nano-dollars. */
+  readonly nanoUsd: number;
+  /** Where the price comes from, with its version. */
+  readonly priceId: string;
+  /** False: the client's own figure, which changes no budget (decisions 4.8). */
+  readonly counted: boolean;
+}
+
+/** One limit or budget that applied. */
+export interface LimitTouch {
+  readonly id: string;
+  /** The value of its scope where each has an account of its own, else empty. */
+  readonly value: string;
+  readonly unit: LimitUnit;
+  readonly before: number;
+  reserved: number;
+  /** Null until it is settled. */
+  settled: number | null;
+  after: number;
+  /** In audit mode: it would have refused. */
+  readonly wouldRefuse: boolean;
+}
+
+/** A policy that spoke without refusing. */
+export interface PolicyTouch {
+  readonly name: string;
+  readonly effect: "would_deny" | "masked" | "failed";
 }
 
 export interface MessageStatistics {
@@ -66,6 +98,10 @@ export interface CallRecord {
   nativeFinishReasons: string[];
   usage: Usage | null;
   usageSource: "provider" | "estimated" | null;
+  /** Null: nothing was used, or the price is not known. */
+  cost: CallCost | null;
+  limits: LimitTouch[];
+  policies: PolicyTouch[];
   warnings: readonly string[];
   /** The client left before the answer was complete. */
   cancelled: boolean;

@@ -70,7 +70,7 @@ const FULL: Required<CallRecord> = {
   messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
   attempts: [{ provider: "sandbox", model: "echo", status: 500, code: "upstream_error", nativeCode: "server_error", retryAfterMs: null, headMs: 1, firstContentMs: 2, totalMs: 3 }],
   finishReasons: ["stop"], nativeFinishReasons: ["eos"],
-  usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider",
+  usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider", cost: null, limits: [], policies: [],
   warnings: ["stop_truncated"], cancelled: true, metadata: { team: "a" }, firstContentMs: 2, totalMs: 3, ownMs: 1,
 };
 

@@ -1,0 +1,68 @@
+// The port to what counts: accounts on which calls reserve before they run, and settle after it. Drivers: memory.ts (one process), valkey/ (many). All pass
+// test/contract/limit-store.suite.ts. The algorithm is explained in docs/decisions.
+import type { LimitRule } from "../core/limit.ts";
+
+/** One count: a rule, and the value of its scope where each value has a count of its own. */
+export interface Account {
+  readonly rule: LimitRule;
+  /** The value (an end user, a token, a model) where the rule's scope says `*`, else empty. */
+  readonly value: string;
+}
+
+export interface Need {
+  readonly account: Account;
+  /** Upper bound in the rule's unit; at least 0. */
+  readonly units: number;
+  /** Charged whatever is left, and never refused: audit mode, and what is above the bound already. */
+  readonly force: boolean;
+}
+
+/** An account as it was when it was last looked at. Over several replicas this is the last that is known. */
+export interface Standing {
+  readonly limit: number;
+  readonly used: number;
+  /** Never below 0. */
+  readonly remaining: number;
+  /** When everything that counts now has left the window; null: never, or nothing does. Milliseconds since 1970. */
+  readonly resetsAtMs: number | null;
+}
+
+/** Units that are set aside. Ended exactly once, by settle() or release(); whoever ends it again changes nothing. */
+export interface Reservation {
+  readonly needs: readonly Need[];
+  /** Of each need, before and after it was reserved. */
+  readonly before: readonly Standing[];
+  readonly after: readonly Standing[];
+  /** The forced needs that would have been refused, by index. */
+  readonly overdrawn: readonly number[];
+  /** Charges what each need really used, in its order; below 0 is taken for 0. Never waits. */
+  settle(used: readonly number[]): void;
+  /** Nothing was used. Never waits. */
+  release(): void;
+}
+
+/** Nothing was reserved anywhere. */
+export interface Shortage {
+  readonly need: Need;
+  readonly standing: Standing;
+  /** When this need fits, as far as is known; null: never by waiting (a budget without end, or more than the whole limit). */
+  readonly fitsAtMs: number | null;
+  /** The need is more than the whole limit. */
+  readonly exceedsLimit: boolean;
+  /** The store cannot be reached and the rule says `closed`. */
+  readonly unavailable: boolean;
+}
+
+export interface LimitStore {
+  /** All or nothing. Answers at once where no network is needed; never rejects. */
+  reserve(needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage>;
+  /** For listings and headers; does not reserve. */
+  standing(account: Account): Standing | Promise<Standing>;
+  /** Reservations that are open, for tests and the end of the process. */
+  open(): number;
+  close(): Promise<void>;
+}
+
+export function isShortage(result: Reservation | Shortage): result is Shortage {
+  return "need" in result;
+}
