@@ -1,6 +1,6 @@
 // One JSON line for each call, and the gateway's own events, by pino. No text of prompts or answers and no secret: the record holds none.
 import pino from "pino";
-import type { Attempt, CallRecord } from "../core/record.ts";
+import type { Attempt, CallCost, CallRecord, LimitTouch, PolicyTouch } from "../core/record.ts";
 import { openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
 
@@ -72,11 +72,14 @@ export function callLine(record: CallRecord): string {
     usage === null ? "" : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens},"usage_source":"${record.usageSource}"`,
     number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
     number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
+    record.cost === null ? "" : costJson(record.cost),
     record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
     record.nativeFinishReasons.length === 0 ? "" : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_WORDS)))}`,
     `,"params":${JSON.stringify(boundedFates(record.fates))}`,
     messages === null ? "" : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
     `,"attempts":[${record.attempts.map(attemptJson).join(",")}]`,
+    record.limits.length === 0 ? "" : `,"limits":[${record.limits.map(limitJson).join(",")}]`,
+    record.policies.length === 0 ? "" : `,"policies":[${record.policies.map(policyJson).join(",")}]`,
     record.warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(record.warnings)}`,
     record.cancelled ? ',"cancelled":true' : "",
     record.metadata === null ? "" : `,"metadata":${JSON.stringify(record.metadata)}`,
@@ -91,6 +94,18 @@ export function callLine(record: CallRecord): string {
 function attemptJson(attempt: Attempt): string {
   const code = attempt.code === null ? "" : `,"code":"${attempt.code}"`;
   return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
+}
+
+function costJson({ nanoUsd, priceId, counted }: CallCost): string {
+  return `,"cost_nano_usd":${nanoUsd}${text("price_id", priceId)},"cost_counted":${counted}`;
+}
+
+function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse }: LimitTouch): string {
+  return `{"id":${JSON.stringify(id)}${value === "" ? "" : text("value", value)},"unit":"${unit}","before":${before},"reserved":${reserved}${number("settled", settled)},"after":${after}${wouldRefuse ? ',"would_refuse":true' : ""}}`;
+}
+
+function policyJson({ name, effect }: PolicyTouch): string {
+  return `{"name":${JSON.stringify(name)},"effect":"${effect}"}`;
 }
 
 function text(name: string, value: string | null, max = MAX_WORDS): string {

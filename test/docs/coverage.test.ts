@@ -70,7 +70,9 @@ const FULL: Required<CallRecord> = {
   messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
   attempts: [{ provider: "sandbox", model: "echo", status: 500, code: "upstream_error", nativeCode: "server_error", retryAfterMs: null, headMs: 1, firstContentMs: 2, totalMs: 3 }],
   finishReasons: ["stop"], nativeFinishReasons: ["eos"],
-  usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider", cost: null, limits: [], policies: [],
+  usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider",
+  cost: { nanoUsd: 10, priceId: "p", counted: true },
+  limits: [{ id: "lim_1", value: "u", unit: "tokens", before: 0, reserved: 5, settled: 3, after: 3, wouldRefuse: true }], policies: [{ name: "p", effect: "masked" }],
   warnings: ["stop_truncated"], cancelled: true, metadata: { team: "a" }, firstContentMs: 2, totalMs: 3, ownMs: 1,
 };
 
@@ -78,7 +80,7 @@ const FULL: Required<CallRecord> = {
 function fieldNames(line: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.entries(line).flatMap(([name, value]) => {
     if (name === "messages") return [name, ...Object.keys(value as object).map((member) => `messages.${member}`)];
-    if (name === "attempts") return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `attempts[].${member}`)];
+    if (["attempts", "limits", "policies"].includes(name)) return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
     return [name];
   });
 }
