@@ -1,0 +1,35 @@
+// The ports of the ledger (decisions 11.2): what a call tells it, and where its rows go. What keeps the rows on disk in between is journal.ts.
+import type { CallRecord } from "../core/record.ts";
+
+/** A call that was admitted and has not ended. Whoever opened it closes it. */
+export interface OpenEntry {
+  readonly traceId: string;
+}
+
+export interface Ledger {
+  /** Why no call may begin now, in words, or null. */
+  refusal(): string | null;
+  /** The opening row of a call that was admitted: what the record says by now, with what was reserved. Throws `ledger_unavailable`. */
+  open(record: CallRecord): OpenEntry;
+  /**
+   * The closing row; `entry` is null for a call that was refused before it was admitted. When it returns, the row has been handed to the operating system. Null,
+   * or what the last byte of the answer has to wait for; that never rejects. Never throws.
+   */
+  close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null;
+}
+
+/** One call as the call store takes it. */
+export interface LedgerRow {
+  readonly record: CallRecord;
+  /** False: the process ended before the call did, and usage, cost and limits are what was reserved. */
+  readonly settled: boolean;
+}
+
+/** Where rows go in the end. */
+export interface LedgerSink {
+  /**
+   * All of them, or it rejects and none; a row whose trace id is there already changes nothing. The same rows come again after a failure, and after a crash.
+   * Some hundred at a time, one batch after the other.
+   */
+  ingest(rows: readonly LedgerRow[]): Promise<void>;
+}
