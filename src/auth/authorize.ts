@@ -2,6 +2,7 @@
 import { GatewayError } from "../core/errors.ts";
 import { roleAtLeast, type AccessToken, type Membership, type Permission, type Principal, type Role } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { narrowingOf } from "./narrowing.ts";
 
 /** What the request names and asks for; body and headers are already one (the body wins). Null: not named. */
 export interface RequestedScope {
@@ -28,7 +29,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
     if (!permissions.has(permission))
       throw new GatewayError("permission_required", `The field ${field} needs the permission ${permission}, which this access token does not have.`, { param: field });
   }
-  return { tokenId: token.id, tokenKind: token.kind, tenantId: token.tenantId, projectId, userId: token.userId, role, permissions };
+  return { tokenId: token.id, tokenKind: token.kind, tenantId: token.tenantId, projectId, userId: token.userId, role, permissions, narrowing: narrowingOf(token) };
 }
 
 interface ProjectRole {

@@ -1,6 +1,6 @@
 // The life of access tokens: made, listed, rotated, revoked, and the first one of all (decisions 2.4 to 2.8). Used by the command line and the admin
 // API. What is wrong with a request is an Error whose message names what there is; no message repeats a token.
-import { PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
+import { NOT_NARROWED, PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
 import type { Identities, Store, StoredToken } from "../store/store.ts";
 import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
 
@@ -58,6 +58,7 @@ export async function createToken(store: Store, request: TokenRequest, nowMs: nu
     name: checkedName(request.name),
     ...owner,
     permissions: checkedPermissions(request.permissions ?? []),
+    ...NOT_NARROWED,
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: nowMs,
     lifetimeMs,
@@ -124,6 +125,7 @@ export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly
       userId: null,
       role: "developer",
       permissions: [],
+      ...NOT_NARROWED,
       secrets: [{ sha256, retiresAtMs: null }],
       createdAtMs: nowMs,
       lifetimeMs,
@@ -198,9 +200,9 @@ function retired(token: AccessToken, nowMs: number, overlapEndsMs: number): read
 }
 
 function summary(token: AccessToken, nowMs: number): TokenSummary {
-  const { id, kind, name, tenantId, projectId, userId, role, permissions, createdAtMs, expiresAtMs, revokedAtMs } = token;
+  const { id, kind, name, tenantId, projectId, userId, role, permissions, models, routes, ipRanges, createdAtMs, expiresAtMs, revokedAtMs } = token;
   const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
-  return { id, kind, name, tenantId, projectId, userId, role, permissions, createdAtMs, expiresAtMs, revokedAtMs, state };
+  return { id, kind, name, tenantId, projectId, userId, role, permissions, models, routes, ipRanges, createdAtMs, expiresAtMs, revokedAtMs, state };
 }
 
 /** By id, or by the whole text that somebody pasted. */

@@ -46,12 +46,21 @@ export interface AccessToken {
   /** Role cap of a project token; null on a personal one, whose user's membership decides. */
   readonly role: Role | null;
   readonly permissions: readonly Permission[];
+  /** Globs over `provider:model`; empty: not narrowed by models. */
+  readonly models: readonly string[];
+  /** Globs over names of routes; empty: not narrowed by routes. */
+  readonly routes: readonly string[];
+  /** Addresses and CIDR ranges from which the token may be used; empty: from everywhere. */
+  readonly ipRanges: readonly string[];
   /** SHA-256 of each live token text. A rotation adds one; each has its own end. */
   readonly secrets: readonly TokenSecret[];
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   readonly revokedAtMs: number | null;
 }
+/** A token that may do all that its role allows, from everywhere. */
+export const NOT_NARROWED: Pick<AccessToken, "models" | "routes" | "ipRanges"> = { models: [], routes: [], ipRanges: [] };
+
 export interface TokenSecret {
   /** 32 bytes. */
   readonly sha256: Uint8Array;
@@ -68,4 +77,16 @@ export interface Principal {
   readonly userId: string | null;
   readonly role: Role;
   readonly permissions: ReadonlySet<Permission>;
+  /** Null: not narrowed. */
+  readonly narrowing: Narrowing | null;
+}
+
+/** What a token may call, where it is narrowed by models, by routes or by both (decisions 2.4, 3.4). */
+export interface Narrowing {
+  /** A route that it may name. */
+  permitsRoute(name: string): boolean;
+  /** A route whose configured targets it may call through the route, whatever they are. */
+  coversRoute(name: string): boolean;
+  /** A model that it may call by its own name, `provider:model`. */
+  permitsModel(name: string): boolean;
 }

@@ -1,6 +1,6 @@
 // The store over any database that Kysely speaks to: the queries that all drivers share. No SQL of one database stands here.
 import type { Kysely, Selectable, Transaction } from "kysely";
-import type { Membership, Project, Tenant, User } from "../core/identity.ts";
+import { NOT_NARROWED, type Membership, type Project, type Tenant, type User } from "../core/identity.ts";
 import { migrate, WATCHED } from "./migrations.ts";
 import { fromHex, fromInteger, fromIntegerOrNull, fromPermissions, fromRole, toHex, toInteger, toIntegerOrNull, type Schema } from "./schema.ts";
 import { StoreError, type FirstIdentities, type Identities, type Store, type StoredTenant, type StoredToken, type TokenCaps } from "./store.ts";
@@ -213,6 +213,7 @@ function tokenOf(row: Selectable<Schema["access_tokens"]>, secrets: readonly Sel
     userId: row.user_id,
     role: row.role === null ? null : fromRole(row.role),
     permissions: fromPermissions(row.permissions),
+    ...NOT_NARROWED,
     secrets: secrets.map((secret) => ({ sha256: fromHex(secret.sha256), retiresAtMs: fromIntegerOrNull(secret.retires_at_ms) })),
     createdAtMs: fromInteger(row.created_at_ms),
     expiresAtMs: fromInteger(row.expires_at_ms),

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import { PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Membership, type Permission, type Project, type Role } from "../../src/core/identity.ts";
+import { type AccessToken, type Membership, NOT_NARROWED, type Permission, PERMISSIONS, type Project, type Role, roleAtLeast, ROLES } from "../../src/core/identity.ts";
 import { identityMaps, thrownBy } from "./identities.ts";
 
 const PROJECTS: readonly Project[] = [
@@ -20,6 +20,7 @@ const projectToken: AccessToken = {
   userId: null,
   role: "developer",
   permissions: [],
+  ...NOT_NARROWED,
   secrets: [],
   createdAtMs: 0,
   expiresAtMs: 1,
@@ -34,7 +35,7 @@ const refusal = (...given: Parameters<typeof call>) => thrownBy(() => call(...gi
 
 describe("authorize, a project token", () => {
   test("names tenant and project by itself, and the request may repeat them", () => {
-    const principal = { tokenId: "AAAAAAAAAAAA", tokenKind: "project", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: new Set<Permission>() } as const;
+    const principal = { tokenId: "AAAAAAAAAAAA", tokenKind: "project", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: new Set<Permission>(), narrowing: null } as const;
     for (const scope of [{}, { tenantId: "acme" }, { projectId: "site" }, { tenantId: "acme", projectId: "site" }]) expect(call(projectToken, scope)).toEqual(principal);
   });
 

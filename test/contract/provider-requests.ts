@@ -15,7 +15,7 @@ import { modelNames } from "../spec/parameter-samples.ts";
 import type { SeenChoice } from "./wire-examples.ts";
 import { targetFor } from "../harness/targets.ts";
 
-const EVERYTHING_ALLOWED: Principal = { tokenId: "t", tokenKind: "project", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: new Set(["byo_endpoint", "custom_price", "debug"]) };
+const EVERYTHING_ALLOWED: Principal = { tokenId: "t", tokenKind: "project", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: new Set(["byo_endpoint", "custom_price", "debug"]), narrowing: null };
 export const HELLO: readonly JsonObject[] = [{ role: "user", content: "Hello" }];
 
 export function targetOf(provider: Provider, model = modelNames(provider)[0]!): Target {

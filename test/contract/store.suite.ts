@@ -1,5 +1,6 @@
 // What every store has to do, whatever it is kept in. A driver's test hands in how a fresh, empty database is made and looked at from outside.
 import { afterEach, describe, expect, test } from "bun:test";
+import { NOT_NARROWED } from "../../src/core/identity.ts";
 import type { Identities, Store, StoredToken } from "../../src/store/store.ts";
 
 export interface StorePlace {
@@ -343,7 +344,7 @@ async function firstTenant(store: Store): Promise<void> {
 function projectToken(id: string): StoredToken {
   const secrets = [{ sha256: new Uint8Array(32).fill(id.charCodeAt(0)), retiresAtMs: null }];
   const times = { createdAtMs: 1_700_000_000_000, lifetimeMs: 86_400_000, expiresAtMs: 1_700_086_400_000, revokedAtMs: null };
-  return { id, kind: "project", name: `token ${id}`, tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], secrets, ...times };
+  return { id, kind: "project", name: `token ${id}`, tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets, ...times };
 }
 
 function personalToken(id: string): StoredToken {

@@ -5,7 +5,7 @@ import { openRouting } from "../../src/chat/open-routing.ts";
 import { handleChat } from "../../src/chat/handle.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
-import type { AccessToken, Permission } from "../../src/core/identity.ts";
+import { type AccessToken, NOT_NARROWED, type Permission } from "../../src/core/identity.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { DIRECT_ROUTE, directRoute } from "../../src/core/route.ts";
 import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
@@ -51,7 +51,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
     id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: options.permissions ?? ["byo_endpoint"],
-    secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null,
+    ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null,
   };
   const settings = options.providers ?? [...providers.values()].map((provider) => providerSettings({ id: provider.id, baseUrl: provider.baseUrl ?? "https://provider.test/v1", credentials: storedFor(provider), settings: targetFor(provider).settings }));
   const snapshot: Snapshot = {

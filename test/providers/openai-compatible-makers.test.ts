@@ -15,7 +15,7 @@ const withPart = (part: JsonObject): JsonObject => ({ messages: [{ role: "user",
 const sentPart = (id: string, part: JsonObject): unknown => ((wireBody(provider(id), withPart(part))["messages"] as JsonObject[])[0]!["content"] as JsonObject[])[1];
 const messagesOf = (id: string, messages: readonly JsonObject[], model?: string): readonly JsonObject[] => wireBody(provider(id), { messages }, model)["messages"] as JsonObject[];
 const classOf = (id: string, status: number, body: unknown): string => provider(id).classifyError({ status, body: typeof body === "string" ? body : JSON.stringify(body) }).class;
-const ANYBODY: Principal = { tokenId: "t", tokenKind: "project", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: new Set() };
+const ANYBODY: Principal = { tokenId: "t", tokenKind: "project", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: new Set(), narrowing: null };
 const refusalOf = (id: string, body: JsonObject, model = "m-1"): GatewayError => {
   const request = parseChatRequest(JSON.stringify({ model: `${id}:${model}`, messages: HELLO, ...body }));
   return thrownBy(GatewayError, () => fitRequest(request, provider(id), targetOf(provider(id), model), { dropParams: false, disableStopSequenceLimit: false }, ANYBODY));

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
+import { NOT_NARROWED } from "../../src/core/identity.ts";
 import { openSnapshotSource, type SnapshotProblem, type SnapshotSource, type SnapshotSourceOptions } from "../../src/snapshot/source.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Identities, Store, StoredToken } from "../../src/store/store.ts";
@@ -55,7 +56,7 @@ async function openStore(): Promise<Store> {
   return store;
 }
 const token = (id: string): StoredToken => ({
-  id, kind: "project", name: id, tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [],
+  id, kind: "project", name: id, tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED,
   secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }], createdAtMs: Date.now(), expiresAtMs: Date.now() + DAY_MS, revokedAtMs: null, lifetimeMs: DAY_MS,
 });
 /** How long it took until it was so, in milliseconds; at most the second that is promised. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { providersPage } from "../../docs/generate-providers.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import type { AccessToken } from "../../src/core/identity.ts";
+import { type AccessToken, NOT_NARROWED } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
@@ -15,7 +15,7 @@ import { providerSettings } from "../harness/targets.ts";
 import { modelNames } from "./parameter-samples.ts";
 
 const { id, text, sha256 } = newAccessToken("project");
-const token: AccessToken = { id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
+const token: AccessToken = { id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
 
 function serve(settings?: readonly ProviderSettings[]) {
   const stub = stubGateway({ ...(settings && { providers: settings }), snapshot: { tokens: new Map([[id, token]]) } });

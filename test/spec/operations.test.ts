@@ -7,7 +7,7 @@ import { targetStandings } from "../../src/chat/open-routing.ts";
 import { handleChat } from "../../src/chat/handle.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { CATALOGUE, type ErrorCode, GatewayError } from "../../src/core/errors.ts";
-import type { AccessToken } from "../../src/core/identity.ts";
+import { NOT_NARROWED, type AccessToken } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
 import { openServer } from "../../src/http/server.ts";
@@ -33,7 +33,7 @@ afterAll(() => Promise.all(servers.map((server) => server.stop(true))));
 
 function serve(options: StubOptions = {}, notReady: () => string | null = () => null): Served {
   const texts = { project: newAccessToken("project"), admin: newAccessToken("personal"), expired: newAccessToken("project") };
-  const common = { name: "test", tenantId: "default", permissions: ["byo_endpoint"] as const, createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
+  const common = { name: "test", tenantId: "default", permissions: ["byo_endpoint"] as const, ...NOT_NARROWED, createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
   const tokens: readonly AccessToken[] = [
     { ...common, id: texts.project.id, kind: "project", projectId: "default", userId: null, role: "developer", secrets: [{ sha256: texts.project.sha256, retiresAtMs: null }] },
     { ...common, id: texts.admin.id, kind: "personal", projectId: null, userId: "ann", role: null, secrets: [{ sha256: texts.admin.sha256, retiresAtMs: null }] },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import type { AccessToken } from "../../src/core/identity.ts";
+import { type AccessToken, NOT_NARROWED } from "../../src/core/identity.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { createApp } from "../../src/http/app.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
@@ -224,7 +224,7 @@ describe("the table of the request", () => {
 
 describe("[d9.1] routes in the listing of models", () => {
   const { id, text, sha256 } = newAccessToken("project");
-  const token: AccessToken = { id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
+  const token: AccessToken = { id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
   const snapshot = { ...gateway.context.snapshot(), tokens: new Map([[id, token]]) };
   const app = createApp({ clock: systemClock, version: "1", snapshot: () => snapshot, models: { providers, builtIn: BUILT_IN_MODELS }, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
   const get = async (path: string): Promise<any> => (await app.fetch(new Request(`http://gateway.test/api/v1/models${path}`, { headers: { authorization: `Bearer ${text}` } }), { peer: null })).json();

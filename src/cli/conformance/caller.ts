@@ -3,7 +3,7 @@ import { newAccessToken } from "../../auth/access-token.ts";
 import { handleChat } from "../../chat/handle.ts";
 import type { ChatContext } from "../../chat/context.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { AccessToken } from "../../core/identity.ts";
+import { type AccessToken, NOT_NARROWED } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { createSseParser } from "../../wire/sse.ts";
 
@@ -42,7 +42,7 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
     id, kind: "project", name: "conformance run", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: ["byo_endpoint"],
-    secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null,
+    ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null,
   };
   const context = contextFor({ ...snapshot, tokens: new Map([[id, token]]), projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]) });
   const send = (body: JsonObject, signal?: AbortSignal): Promise<Response> =>

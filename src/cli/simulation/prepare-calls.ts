@@ -103,7 +103,7 @@ function bodyOf(entry: CallEntry): string {
 }
 
 function principalOf({ tenant, project }: CallEntry): Principal {
-  return { tokenId: "simulated", tokenKind: "project", tenantId: tenant, projectId: project, userId: null, role: "developer", permissions: new Set() };
+  return { tokenId: "simulated", tokenKind: "project", tenantId: tenant, projectId: project, userId: null, role: "developer", permissions: new Set(), narrowing: null };
 }
 
 function targetsOf({ legs, contentPolicyLegs, contextLeg }: Prepared): readonly string[] {
