@@ -1,7 +1,8 @@
 // The life of access tokens: made, listed, rotated, revoked, and the first one of all (decisions 2.4 to 2.8). Used by the command line and the admin
 // API. What is wrong with a request is an Error whose message names what there is; no message repeats a token.
 import { NOT_NARROWED, PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
-import type { Identities, Store, StoredToken } from "../store/store.ts";
+import type { Identities, StoredToken } from "../store/records.ts";
+import type { Store } from "../store/store.ts";
 import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
 
 const DAY_MS = 86_400_000;

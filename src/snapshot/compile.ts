@@ -4,7 +4,7 @@ import type { Route } from "../core/route.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
-import type { Identities } from "../store/store.ts";
+import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
 import { compileProviders } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";

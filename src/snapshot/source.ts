@@ -6,7 +6,8 @@ import { readConfigText } from "../config/file.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import type { Identities, Store } from "../store/store.ts";
+import type { Identities } from "../store/records.ts";
+import type { Store } from "../store/store.ts";
 import { compileSnapshot, configurationNotices } from "./compile.ts";
 import { parseConfiguration, type Configuration } from "./configuration.ts";
 

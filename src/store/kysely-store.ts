@@ -3,7 +3,8 @@ import type { Kysely, Selectable, Transaction } from "kysely";
 import { NOT_NARROWED, type Membership, type Project, type Tenant, type User } from "../core/identity.ts";
 import { migrate, WATCHED } from "./migrations.ts";
 import { fromHex, fromInteger, fromIntegerOrNull, fromPermissions, fromRole, toHex, toInteger, toIntegerOrNull, type Schema } from "./schema.ts";
-import { StoreError, type FirstIdentities, type Identities, type Store, type StoredTenant, type StoredToken, type TokenCaps } from "./store.ts";
+import type { FirstIdentities, Identities, StoredTenant, StoredToken, TokenCaps } from "./records.ts";
+import { StoreError, type Store } from "./store.ts";
 
 type Db = Kysely<Schema>;
 type Tx = Transaction<Schema>;

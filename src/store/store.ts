@@ -1,40 +1,7 @@
 // The port to what is kept: tenants, projects, users, memberships and access tokens. Drivers: sqlite.ts. All pass test/contract/store.suite.ts.
 // Serving never asks the store: it compiles what readIdentities() gives into the snapshot, and again when revision() has moved.
-import type { AccessToken, Membership, Project, Tenant, User } from "../core/identity.ts";
-
-/** The longest life that a tenant lets its access tokens have, in days; null: no cap (decisions 2.6). */
-export interface TokenCaps {
-  readonly personalDays: number | null;
-  readonly projectDays: number | null;
-}
-
-export interface StoredTenant extends Tenant {
-  /** Absent: no caps. */
-  readonly tokenCaps?: TokenCaps;
-}
-
-export interface StoredToken extends AccessToken {
-  /** The life that the token was made for; a rotation renews it for as long. */
-  readonly lifetimeMs: number;
-}
-
-/** Everything about who may call, as one commit left it; each list is ordered by id. */
-export interface Identities {
-  readonly tenants: readonly StoredTenant[];
-  readonly projects: readonly Project[];
-  readonly users: readonly User[];
-  readonly memberships: readonly Membership[];
-  readonly tokens: readonly AccessToken[];
-}
-
-/** What the first start creates. */
-export interface FirstIdentities {
-  readonly tenant: Tenant;
-  readonly project: Project;
-  readonly user: User;
-  readonly membership: Membership;
-  readonly token: StoredToken;
-}
+import type { Membership, Project, User } from "../core/identity.ts";
+import type { FirstIdentities, Identities, StoredTenant, StoredToken, TokenCaps } from "./records.ts";
 
 /**
  * `unusable`: the database cannot be opened, read or written; the message names it and the cure. `exists`: the id is taken.

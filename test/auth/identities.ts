@@ -1,7 +1,8 @@
 // A snapshot's identities for tests of auth: what authenticate and authorize read, and an opened store with a few people in it.
 import type { AccessToken, Membership, Project } from "../../src/core/identity.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
-import type { Identities, Store } from "../../src/store/store.ts";
+import type { Identities } from "../../src/store/records.ts";
+import type { Store } from "../../src/store/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 
 export type IdentityMaps = Pick<Snapshot, "tokens" | "projects" | "memberships">;

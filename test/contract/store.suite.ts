@@ -1,7 +1,8 @@
 // What every store has to do, whatever it is kept in. A driver's test hands in how a fresh, empty database is made and looked at from outside.
 import { afterEach, describe, expect, test } from "bun:test";
 import { NOT_NARROWED } from "../../src/core/identity.ts";
-import type { Identities, Store, StoredToken } from "../../src/store/store.ts";
+import type { Identities, StoredToken } from "../../src/store/records.ts";
+import type { Store } from "../../src/store/store.ts";
 
 export interface StorePlace {
   /** A new handle on the same database, as another process would have it. */

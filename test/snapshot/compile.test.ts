@@ -5,7 +5,7 @@ import { NOT_NARROWED, type AccessToken } from "../../src/core/identity.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { compileSnapshot, configurationNotices } from "../../src/snapshot/compile.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
-import type { Identities } from "../../src/store/store.ts";
+import type { Identities } from "../../src/store/records.ts";
 import { FAMILIES } from "../config/families.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";

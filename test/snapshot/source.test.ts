@@ -8,7 +8,8 @@ import type { Snapshot } from "../../src/core/snapshot.ts";
 import { NOT_NARROWED } from "../../src/core/identity.ts";
 import { openSnapshotSource, type SnapshotProblem, type SnapshotSource, type SnapshotSourceOptions } from "../../src/snapshot/source.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
-import type { Identities, Store, StoredToken } from "../../src/store/store.ts";
+import type { Identities, StoredToken } from "../../src/store/records.ts";
+import type { Store } from "../../src/store/store.ts";
 import { FAMILIES } from "../config/families.ts";
 
 const EMPTY: Identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
