@@ -27,7 +27,7 @@ export interface Standing {
   readonly resetsAtMs: number | null;
 }
 
-/** Units that are set aside. Ended exactly once, by settle() or release(); whoever ends it again changes nothing. */
+/** Units that are set aside. Each need is ended exactly once, by settle() or release(); whoever ends it again changes nothing. */
 export interface Reservation {
   readonly needs: readonly Need[];
   /** Of each need, before and after it was reserved. */
@@ -35,13 +35,16 @@ export interface Reservation {
   readonly after: readonly Standing[];
   /** The forced needs that would have been refused, by index. */
   readonly overdrawn: readonly number[];
-  /** Charges what each need really used, in its order; below 0 is taken for 0. Never waits. */
-  settle(used: readonly number[]): void;
-  /** Nothing was used. Never waits. */
+  /**
+   * Charges what each need really used, in its order; below 0 is taken for 0. Null: that need goes on, and is ended by a later call (an attempt is over, and
+   * the call is not). Never waits.
+   */
+  settle(used: readonly (number | null)[]): void;
+  /** Nothing was used of what has not ended. Never waits. */
   release(): void;
 }
 
-/** Nothing was reserved anywhere. */
+/** Nothing was reserved anywhere. Of several accounts that are short the one is told whose need fits last. */
 export interface Shortage {
   readonly need: Need;
   readonly standing: Standing;
@@ -58,7 +61,9 @@ export interface LimitStore {
   reserve(needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage>;
   /** For listings and headers; does not reserve. */
   standing(account: Account): Standing | Promise<Standing>;
-  /** Reservations that are open, for tests and the end of the process. */
+  /** True for whoever asks first in the current window of the account, over all replicas: for events that are told once. */
+  first(account: Account, mark: string): boolean | Promise<boolean>;
+  /** Reservations of which a need is open, for tests and the end of the process. */
   open(): number;
   close(): Promise<void>;
 }
