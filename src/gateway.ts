@@ -120,7 +120,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   });
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);
-  const server = openServer({ host: options.host, port: options.port, chat: (request) => handleChat(request, context), app, onFault });
+  const server = openServer({ host: options.host, port: options.port, chat: (request, peers) => handleChat(request, context, peers), app, onFault });
   // only now: a start that fails must not use up the token that is shown once
   const firstToken = (await bootstrap(store, systemClock.now()))?.token ?? null;
   if (firstToken !== null) await source.reload();

@@ -1,7 +1,9 @@
 // What a token is narrowed to, compiled once for each token (decisions 2.4, 3.4). A token that is narrowed by models may call those that match. One that is
 // narrowed by routes may name those that match, and what the configuration names in them is permitted with the route. Both: what either of them permits.
+import { GatewayError } from "../core/errors.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { AccessToken, Narrowing } from "../core/identity.ts";
+import { DIRECT_ROUTE } from "../core/route.ts";
 
 const compiled = new WeakMap<AccessToken, Narrowing>();
 
@@ -13,6 +15,26 @@ export function narrowingOf(token: AccessToken): Narrowing | null {
   const fresh = compile(token);
   compiled.set(token, fresh);
   return fresh;
+}
+
+interface Named {
+  readonly name: string;
+}
+
+/**
+ * Throws `route_not_found` or `model_not_found` in the words of what is not there: whether it is, is nothing that the token should tell. `covered`: the
+ * configuration names the target in a route that covers it.
+ */
+export function demandTarget(narrowing: Narrowing | null, route: Named, target: Named, covered: boolean): void {
+  if (narrowing === null || covered) return;
+  if (route.name !== DIRECT_ROUTE && !narrowing.permitsRoute(route.name)) throw new GatewayError("route_not_found", `There is no route ${JSON.stringify(route.name)} that this access token may call.`, { param: "route" });
+  if (!narrowing.permitsModel(target.name))
+    throw new GatewayError("model_not_found", `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may.`, { param: "model" });
+}
+
+/** Whether it may name the route and call at least one of its targets through it. */
+export function permitsRoute(narrowing: Narrowing | null, { name, targets }: Named & { readonly targets: readonly Named[] }): boolean {
+  return narrowing === null || narrowing.coversRoute(name) || (narrowing.permitsRoute(name) && targets.some((target) => narrowing.permitsModel(target.name)));
 }
 
 function compile({ models, routes }: Pick<AccessToken, "models" | "routes">): Narrowing {

@@ -3,6 +3,7 @@
 import { NOT_NARROWED, PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
 import type { Identities, StoredToken } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
+import { isIpRange } from "../wire/ip-range.ts";
 import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
 
 const DAY_MS = 86_400_000;
@@ -11,6 +12,9 @@ const LONGEST_DAYS = 36_500;
 const DEFAULT_OVERLAP_MS = DAY_MS;
 const SHORTEST_OVERLAP_MS = 30 * 60_000;
 const LISTED = 20;
+const MAX_NARROWING = 100;
+const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
+const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
 
 export interface TokenRequest {
   /** 1 to 100 characters, for people. */
@@ -24,6 +28,11 @@ export interface TokenRequest {
   /** Role cap of a project token, `developer` if left out, at most `maintainer`. */
   readonly role?: string | null;
   readonly permissions?: readonly string[];
+  /** Globs; left out or empty: not narrowed. */
+  readonly models?: readonly string[];
+  readonly routes?: readonly string[];
+  /** Addresses and CIDR ranges; left out or empty: from everywhere. */
+  readonly ipRanges?: readonly string[];
   /** Above 0; 90 (personal) or 365 (project) if left out, or the tenant's cap where that is less. */
   readonly expiresInDays?: number | null;
 }
@@ -59,7 +68,9 @@ export async function createToken(store: Store, request: TokenRequest, nowMs: nu
     name: checkedName(request.name),
     ...owner,
     permissions: checkedPermissions(request.permissions ?? []),
-    ...NOT_NARROWED,
+    models: checkedPatterns(request.models ?? [], MODEL_PATTERN, "a model of an access token is <provider>:<model_name>, with * for any text"),
+    routes: checkedPatterns(request.routes ?? [], ROUTE_PATTERN, "a route of an access token is a route's name, with * for any text"),
+    ipRanges: checkedRanges(request.ipRanges ?? []),
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: nowMs,
     lifetimeMs,
@@ -171,6 +182,23 @@ function checkedPermissions(words: readonly string[]): readonly Permission[] {
   const unknown = words.find((word) => !PERMISSIONS.some((permission) => permission === word));
   if (unknown !== undefined) throw new Error(`There is no permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
   return PERMISSIONS.filter((permission) => words.includes(permission));
+}
+
+function checkedPatterns(words: readonly string[], shape: RegExp, expected: string): readonly string[] {
+  const wrong = words.find((word) => !shape.test(word));
+  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is none: ${expected}.`);
+  return checkedCount(words);
+}
+
+function checkedRanges(words: readonly string[]): readonly string[] {
+  const wrong = words.find((word) => !isIpRange(word));
+  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is no address and no range of addresses: expected something like 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.`);
+  return checkedCount(words);
+}
+
+function checkedCount(words: readonly string[]): readonly string[] {
+  if (words.length > MAX_NARROWING) throw new Error(`An access token is narrowed by at most ${MAX_NARROWING} models, routes and addresses each.`);
+  return [...new Set(words)];
 }
 
 function checkedName(name: string): string {

@@ -1,4 +1,5 @@
 // One call from arrival to its record: its clock, its one abort signal, what is known of it so far. The record is published exactly once.
+import { clientAddress } from "../auth/client-address.ts";
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { MAX_TIMER_MS } from "../core/clock.ts";
@@ -17,12 +18,19 @@ const CLIENT_ID_MAX = 200;
 /** A client that tells its own time limit gets ours that much earlier, so that it sees our error and not a cut (decisions 7.2). */
 const CLIENT_LIMIT_MARGIN_MS = 5000;
 
+/** Who stands at the other end of a request's connection: Bun's server. */
+export interface Peers {
+  requestIP(request: Request): { readonly address: string } | null;
+}
+
 export class Call {
   readonly context: ChatContext;
   readonly snapshot: Snapshot;
   readonly record: CallRecord;
   readonly cors: Readonly<Record<string, string>>;
   readonly #http: Request;
+  readonly #peers: Peers | null;
+  #clientIp: string | null | undefined;
   readonly #startedMs: number;
   readonly #cancellation = new Cancellation();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -38,10 +46,11 @@ export class Call {
   #entered = false;
   #published = false;
 
-  constructor(context: ChatContext, http: Request) {
+  constructor(context: ChatContext, http: Request, peers: Peers | null) {
     this.context = context;
     this.snapshot = context.snapshot();
     this.#http = http;
+    this.#peers = peers;
     this.#startedMs = context.clock.monotonic();
     const headers = http.headers;
     this.cors = this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
@@ -77,6 +86,12 @@ export class Call {
     this.context.traffic.enter(this.snapshot.limits.maxConcurrentCalls);
     this.#entered = true;
   }
+
+  /** The address of who calls, looked up when it is asked for first; null: unknown. */
+  readonly clientIp = (): string | null => {
+    if (this.#clientIp === undefined) this.#clientIp = clientAddress(this.#peers?.requestIP(this.#http)?.address ?? null, this.#http.headers, this.snapshot.proxyTrust);
+    return this.#clientIp;
+  };
 
   authenticated(token: AccessToken): void {
     this.record.tokenId = token.id;

@@ -49,6 +49,7 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
   if (prepared.route.hedge !== null) routing.hedging.called(prepared.route.name, clock.monotonic());
   let failure: Failure | null = null;
   let last: unknown = null;
+  let called = false;
   let empty: Won<T> | null = null;
   for (;;) {
     const step = plan.next(failure, clock.monotonic(), call.leftMs());
@@ -71,12 +72,13 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
     } catch (thrown) {
       if (thrown instanceof RefusedTarget) {
         // what was called and failed says more than what was not called
-        last ??= thrown.reason;
+        if (!called) last = thrown.reason;
         failure = { kind: "refused", retryAfterMs: null };
       } else {
         if (empty !== null) leaveBehind(empty, attempting);
         empty = null;
         last = thrown;
+        called = true;
         failure = failureOf(thrown, call, control.scope?.attempts.at(-1));
       }
     }
@@ -149,6 +151,7 @@ class RefusedTarget {
 
 function readyAt(candidate: RouteCandidate): Ready {
   try {
+    candidate.permit();
     return candidate.ready();
   } catch (thrown) {
     throw thrown instanceof GatewayError ? new RefusedTarget(thrown) : thrown;

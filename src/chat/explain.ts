@@ -75,6 +75,7 @@ function knownSecrets({ fitted: { request }, resolved }: Planned, http: Headers,
 function plannedAt(candidate: RouteCandidate, leg: RouteLeg, place: number, principal: Principal): Planned | Passed {
   const why = wordsFor(candidate, leg, place);
   try {
+    candidate.permit();
     return { refusal: null, why, ...candidate.ready(), route: candidate.route, principal };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;

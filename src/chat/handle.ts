@@ -2,9 +2,10 @@
 // them leave by one door.
 import { authenticate } from "../auth/authenticate.ts";
 import { authorize } from "../auth/authorize.ts";
+import { demandAddress } from "../auth/client-address.ts";
 import type { CallOptions } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
-import { Call } from "./call.ts";
+import { Call, type Peers } from "./call.ts";
 import { complete } from "./complete.ts";
 import type { ChatContext } from "./context.ts";
 import { withCheckedEntries } from "./entry-request.ts";
@@ -16,12 +17,13 @@ import { replyStream, streaming } from "./reply-stream.ts";
 import { replyWhole, whole } from "./reply-whole.ts";
 
 /** Answers `POST /api/v1/chat/completions`. Never throws: every failure is an answer. */
-export async function handleChat(http: Request, context: ChatContext): Promise<Response> {
-  const call = new Call(context, http);
+export async function handleChat(http: Request, context: ChatContext, peers: Peers | null = null): Promise<Response> {
+  const call = new Call(context, http, peers);
   try {
     call.enter();
     const token = authenticate(http.headers.get("authorization"), call.snapshot, context.clock.now());
     call.authenticated(token);
+    demandAddress(token, call.clientIp);
     const explains = asksToExplain(http.headers);
 
     const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits)));

@@ -1,4 +1,5 @@
 // What a request may be answered by, in the form that the plan wants: the targets of its route or its one model, then its fallbacks, then those of its route.
+import { demandTarget } from "../auth/narrowing.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
@@ -24,6 +25,8 @@ export interface Ready {
 export interface RouteCandidate extends Candidate {
   readonly route: Route;
   readonly target: RouteTarget;
+  /** Throws GatewayError where this caller may not call this target (decisions 3.4). */
+  permit(): void;
   /** The client's own request in the form that this target takes. Throws GatewayError where it cannot take it. */
   ready(): Ready;
 }
@@ -49,27 +52,52 @@ interface Preparing {
   readonly call: PlannedCall;
   /** Parameters of the entry that is looked at. */
   readonly variant: string;
+  /** What the configuration names in a route that covers it for a token that is narrowed by routes. */
+  readonly covered: boolean;
 }
 
 /** Throws `invalid_request`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
 export function prepare(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall): Prepared {
-  const preparing: Preparing = { sent, principal, http, call, variant: "" };
+  const requested: Preparing = { sent, principal, http, call, variant: "", covered: false };
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
+  const preparing = coveredBy(route, requested);
   call.bounded(route.timeouts.totalMs, sent);
   const legs = routeLegs(preparing, sent, route, asked, route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`);
   const [first] = legs[0]!.candidates;
   call.planned(first!.target, route.name);
   // a call that names its target fails for what that cannot take, before anything else is looked at
-  if (asked !== null || route.targets.length === 1) call.fitted(first!.ready().fitted);
+  if ((asked !== null || route.targets.length === 1) && isPermitted(first!)) call.fitted(first!.ready().fitted);
   for (const model of sent.options.contextWindowFallbacks.values()) splitModel(model, call.snapshot, "context_window_fallback_dict");
-  for (const fallback of sent.options.fallbacks) legs.push(...atPath(fallback.path, fallback, () => entryLegs(preparing, fallback)));
-  for (const fallback of route.fallbacks) legs.push(...entryLegs(preparing, fallback));
+  for (const fallback of sent.options.fallbacks) legs.push(...atPath(fallback.path, fallback, () => entryLegs(requested, fallback)));
+  // a route that the token may not name leads nowhere, whatever it would fall back to
+  if (principal.narrowing?.permitsRoute(route.name) !== false) for (const fallback of route.fallbacks) legs.push(...entryLegs(preparing, fallback));
+  if (principal.narrowing !== null) demandSomePermitted(legs);
   return {
     legs,
     route,
     contextLeg: (candidate) => contextLeg(preparing, route, candidate),
     contentPolicyLegs: route.contentPolicyFallbacks.flatMap((fallback) => entryLegs(preparing, fallback)),
   };
+}
+
+function coveredBy({ name }: Route, preparing: Preparing): Preparing {
+  return !preparing.covered && preparing.principal.narrowing?.coversRoute(name) === true ? { ...preparing, covered: true } : preparing;
+}
+
+/** Throws the last refusal where no target is left, whatever the targets' health is. */
+function demandSomePermitted(legs: readonly RouteLeg[]): void {
+  const candidates = legs.flatMap((leg) => leg.candidates);
+  if (!candidates.some(isPermitted)) candidates.at(-1)!.permit();
+}
+
+function isPermitted(candidate: RouteCandidate): boolean {
+  try {
+    candidate.permit();
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return false;
+    throw thrown;
+  }
 }
 
 function atPath<T>(path: string, { params }: Entry, make: () => T): T {
@@ -90,17 +118,19 @@ function routeLegs(preparing: Preparing, request: ChatRequest, route: Route, ask
 /** A fallback is a request: of a route, with that route's strategy, or of one model. Its own fallbacks are not followed. */
 function entryLegs(preparing: Preparing, entry: Entry): RouteLeg[] {
   const request = requestForEntry(preparing.sent, entry);
-  const own = { ...preparing, variant: Object.keys(entry.params).length === 0 ? "" : JSON.stringify(entry.params) };
   const { route, asked } = resolveRoute({ route: entry.route, model: entry.model, modelList: null }, preparing.call.snapshot, preparing.principal);
+  const own = { ...coveredBy(route, preparing), variant: Object.keys(entry.params).length === 0 ? "" : JSON.stringify(entry.params) };
   return routeLegs(own, request, route, asked, route.name === DIRECT_ROUTE ? route.targets[0]!.name : `route ${route.name}`);
 }
 
 function contextLeg(preparing: Preparing, route: Route, { target }: RouteCandidate): RouteLeg | null {
   const { sent, call } = preparing;
-  const model = contextWindowFallback(sent.options.contextWindowFallbacks, target) ?? contextWindowFallback(route.contextWindowFallbacks, target);
+  const asked = contextWindowFallback(sent.options.contextWindowFallbacks, target);
+  const model = asked ?? contextWindowFallback(route.contextWindowFallbacks, target);
   if (model === null) return null;
   const own = directRoute(splitModel(model, call.snapshot, "context_window_fallback_dict"));
-  return legOf(preparing, requestForEntry(sent, entryOf(model)), own, own.targets, own.targets[0]!.name);
+  // the caller's own map names models as a request does
+  return legOf(asked === null ? preparing : { ...preparing, covered: false }, requestForEntry(sent, entryOf(model)), own, own.targets, own.targets[0]!.name);
 }
 
 function entryOf(model: string): Entry {
@@ -120,7 +150,7 @@ function legOf(preparing: Preparing, request: ChatRequest, route: Route, targets
   };
 }
 
-function candidateOf({ principal, call, variant }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
+function candidateOf({ principal, call, variant, covered }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
   let ready: Ready | null = null;
   const prepared = (): Ready => {
     if (ready !== null) return ready;
@@ -138,6 +168,7 @@ function candidateOf({ principal, call, variant }: Preparing, request: ChatReque
     costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call) : null,
     route,
     target,
+    permit: () => demandTarget(principal.narrowing, route, target, covered),
     ready: prepared,
   };
 }

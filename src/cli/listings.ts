@@ -21,7 +21,7 @@ export interface ListingFlags {
 
 export function models(flags: ListingFlags, environment: Environment): void {
   const snapshot = snapshotWithoutStore(flags, environment);
-  const listed = listModels(snapshot, namedRoutes(snapshot.routes), { providers, builtIn: BUILT_IN_MODELS }, systemClock.now());
+  const listed = listModels(snapshot, namedRoutes(snapshot.routes), { providers, builtIn: BUILT_IN_MODELS }, systemClock.now(), null);
   if (flags.json === true) return printJson(listed);
   printTable(["MODEL", "NAME"], listed.map((model) => [model["id"] as string, model["name"] as string]));
   printLine("\nModels that are not listed work as well: write <provider>:<model_name>, with the name that the provider gives it.");

@@ -18,6 +18,9 @@ export interface CreateFlags extends StoreFlags {
   readonly project?: string;
   readonly role?: string;
   readonly permission?: readonly string[];
+  readonly model?: readonly string[];
+  readonly route?: readonly string[];
+  readonly ip?: readonly string[];
   readonly personal?: true;
   readonly user?: string;
   readonly expiresInDays?: number;
@@ -31,6 +34,9 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
     userId: flags.user ?? null,
     role: flags.role ?? null,
     permissions: flags.permission ?? [],
+    models: flags.model ?? [],
+    routes: flags.route ?? [],
+    ipRanges: flags.ip ?? [],
     expiresInDays: flags.expiresInDays ?? null,
   };
   printIssued(await withStore(flags, environment, (store) => createToken(store, request, systemClock.now())), flags);
@@ -52,7 +58,7 @@ export async function list(flags: StoreFlags, environment: Environment): Promise
   if (flags.json === true)
     printJson(
       tokens.map((token) => ({
-        id: token.id, kind: token.kind, name: token.name, tenant: token.tenantId, project: token.projectId, user: token.userId, role: token.role, permissions: token.permissions, state: token.state,
+        id: token.id, kind: token.kind, name: token.name, tenant: token.tenantId, project: token.projectId, user: token.userId, role: token.role, permissions: token.permissions, models: token.models, routes: token.routes, ip: token.ipRanges, state: token.state,
         created_at: iso(token.createdAtMs), expires_at: iso(token.expiresAtMs), revoked_at: token.revokedAtMs === null ? null : iso(token.revokedAtMs),
       })),
     );
@@ -65,7 +71,7 @@ export async function list(flags: StoreFlags, environment: Environment): Promise
 
 function printIssued({ id, text, record }: IssuedToken, flags: StoreFlags): void {
   if (flags.json === true)
-    printJson({ id, token: text, name: record.name, kind: record.kind, tenant: record.tenantId, project: record.projectId, user: record.userId, role: record.role, permissions: record.permissions, expires_at: iso(record.expiresAtMs) });
+    printJson({ id, token: text, name: record.name, kind: record.kind, tenant: record.tenantId, project: record.projectId, user: record.userId, role: record.role, permissions: record.permissions, models: record.models, routes: record.routes, ip: record.ipRanges, expires_at: iso(record.expiresAtMs) });
   else printLine(`${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`);
 }
 

@@ -3,12 +3,14 @@
 // docs/configuration.md and dragoman.schema.json show.
 import { z } from "zod";
 import type { ScopeSettings, ServerLimits } from "../core/snapshot.ts";
+import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 
 const DEFAULT_PORT = 4100;
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_DATA_FOLDER = "data";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+const PROXY_HEADERS = ["x-forwarded-for", "forwarded"] as const;
 const STALE_SNAPSHOT = ["serve", "refuse"] as const;
 /** Bun's fetch has a ceiling of this many requests for the whole process. */
 const MAX_CONCURRENT_CALLS = 65_535;
@@ -55,6 +57,12 @@ export const serverSection = z
     between_bytes_timeout_s: seconds(300, 86_400, "Longest silence inside a provider's answer."),
     head_hold_s: seconds(10, 10, "A stream's head waits for the first content at most this long, so that an early failure still has its own status."),
     keep_alive_s: seconds(15, 60, "A comment goes out on a silent stream this often."),
+    trusted_proxies: z
+      .array(z.string().refine(isIpRange, 'expected an address or a range such as "10.0.0.0/8" or "2001:db8::/32"'))
+      .max(1000)
+      .default([])
+      .meta({ title: "Trusted proxies", description: "Addresses and ranges of the proxies in front of the gateway. A call that comes from one of them is taken to come from the nearest address in `proxy_header` that is none of them; of all others the header is not looked at. Empty: the address of the connection counts." }),
+    proxy_header: z.enum(PROXY_HEADERS).default("x-forwarded-for").meta({ title: "Header of the proxies", description: "The header to which every one of `trusted_proxies` appends the address that it was called from. Only this one is read: a proxy passes the other on as a stranger wrote it." }),
     stale_snapshot: z.enum(STALE_SNAPSHOT).default("serve").meta({
       title: "Stale snapshot",
       description: "What to do when the database has not been reached for 60 s, so that revoked tokens may be unknown here: `serve` goes on with what is known, and says so in the log every minute; `refuse` answers new calls 503 `stale_snapshot` until the database is back.",
@@ -66,6 +74,7 @@ export const serverSection = z
     data: file.data,
     upstreamProxy: file.upstream_proxy ?? null,
     staleSnapshot: file.stale_snapshot,
+    proxyTrust: file.trusted_proxies.length === 0 ? null : { proxies: compileIpRanges(file.trusted_proxies), header: file.proxy_header },
     limits: {
       maxBodyBytes: file.max_body_bytes,
       bodyTimeoutMs: toMs(file.body_timeout_s),

@@ -34,6 +34,17 @@ export interface ProviderSettings {
   readonly models: readonly ModelListing[];
 }
 
+export interface IpRanges {
+  /** False for what is no address. */
+  readonly has: (address: string) => boolean;
+}
+
+/** The proxies in front of the gateway, and the header in which they say whom they pass on. */
+export interface ProxyTrust {
+  readonly proxies: IpRanges;
+  readonly header: "x-forwarded-for" | "forwarded";
+}
+
 export interface Snapshot {
   /** Counts up with each swap. */
   readonly version: number;
@@ -53,6 +64,8 @@ export interface Snapshot {
   readonly projectRoutes: ReadonlyMap<string, ReadonlyMap<string, Route>>;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;
+  /** Null: nobody in front is believed. */
+  readonly proxyTrust: ProxyTrust | null;
   readonly corsOrigins: readonly string[];
   readonly opsOpen: boolean;
 }

@@ -2,12 +2,15 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { authenticate } from "../auth/authenticate.ts";
+import { clientAddress, demandAddress } from "../auth/client-address.ts";
+import { narrowingOf, permitsRoute } from "../auth/narrowing.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
 import { type AccessToken, roleAtLeast } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Route } from "../core/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import type { TargetStanding } from "../observe/metrics.ts";
@@ -85,26 +88,27 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 
 /** What may be called, and what becomes of each parameter there; both for whoever has a token. */
 function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Context<AppEnv>, body: JsonObject) => Response): void {
-  const demandToken = (c: Context<AppEnv>): AccessToken => authenticate(c.req.header("authorization") ?? null, context.snapshot(), context.clock.now());
+  const demandToken = (c: Context<AppEnv>): AccessToken => authenticated(c, context);
   for (const path of MODEL_PATHS) {
     const list = (c: Context<AppEnv>): Response => {
-      const routes = routesFor(context.snapshot(), demandToken(c));
-      return reply(c, { object: "list", data: listModels(context.snapshot(), namedRoutes(routes), context.models, context.clock.now()) });
+      const token = demandToken(c);
+      return reply(c, { object: "list", data: listModels(context.snapshot(), callableRoutes(token, context), context.models, context.clock.now(), narrowingOf(token)) });
     };
     app.get(path, list).get(`${path}/`, list);
     app.get(`${path}/*`, (c) => {
       const id = decodedTail(c.req.path, path);
-      const route = namedRoutes(routesFor(context.snapshot(), demandToken(c))).find(({ name }) => name === id);
-      return reply(c, route === undefined ? describeModel(namedModel(id, context), context.models, context.clock.now()) : describeRoute(route, context.snapshot(), context.models));
+      const token = demandToken(c);
+      const route = callableRoutes(token, context).find(({ name }) => name === id);
+      return reply(c, route === undefined ? describeModel(namedModel(id, token, context), context.models, context.clock.now()) : describeRoute(route, context.snapshot(), context.models));
     });
     refuseOthers(app, path, "GET");
   }
   for (const path of PARAMS_PATHS) {
     const params = (c: Context<AppEnv>): Response => {
-      demandToken(c);
+      const token = demandToken(c);
       const id = c.req.query("model") ?? "";
       if (id === "") throw new GatewayError("invalid_request", `${path} needs the query parameter model: <provider>:<model_name>.`, { param: "model" });
-      const { settings, provider, model } = namedModel(id, context);
+      const { settings, provider, model } = namedModel(id, token, context);
       return reply(c, listCapabilities(settings.id, provider, model));
     };
     app.get(path, params).get(`${path}/`, params);
@@ -112,9 +116,22 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Contex
   }
 }
 
+/** Throws what auth throws for a token that cannot be used, or not from there. */
+function authenticated(c: Context<AppEnv>, context: AppContext): AccessToken {
+  const snapshot = context.snapshot();
+  const token = authenticate(c.req.header("authorization") ?? null, snapshot, context.clock.now());
+  demandAddress(token, () => clientAddress(c.env.peer, c.req.raw.headers, snapshot.proxyTrust));
+  return token;
+}
+
+function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {
+  const narrowing = narrowingOf(token);
+  return namedRoutes(routesFor(context.snapshot(), token)).filter((route) => permitsRoute(narrowing, route));
+}
+
 /** Throws `model_not_found`. */
-function namedModel(id: string, context: AppContext): NamedModel {
-  const found = findModel(id, context.snapshot(), context.models);
+function namedModel(id: string, token: AccessToken, context: AppContext): NamedModel {
+  const found = findModel(id, context.snapshot(), context.models, narrowingOf(token));
   if (found === null) throw new GatewayError("model_not_found", `The model ${JSON.stringify(id.slice(0, 100))} is unknown or not enabled.`, { param: "model" });
   return found;
 }
@@ -140,7 +157,7 @@ function demandInsider(c: Context<AppEnv>, context: AppContext): void {
   const snapshot = context.snapshot();
   const proxied = c.req.header("x-forwarded-for") !== undefined || c.req.header("forwarded") !== undefined;
   if (snapshot.opsOpen || (!proxied && c.env.peer !== null && LOOPBACK.test(c.env.peer))) return;
-  const token = authenticate(c.req.header("authorization") ?? null, snapshot, context.clock.now());
+  const token = authenticated(c, context);
   const memberships = token.userId === null ? [] : (snapshot.memberships.get(token.userId) ?? []);
   if (!memberships.some((membership) => membership.projectId === null && roleAtLeast(membership.role, "admin")))
     throw new GatewayError("insufficient_role", "This path answers loopback and the personal tokens of admins only; ops.open in the configuration opens it.");

@@ -4,6 +4,7 @@ import { cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.
 import { type ModelPrice, type Rate, type Rates, rateFor, ratesAt, usdPerToken } from "../accounting/price.ts";
 import { effectiveCapability } from "../core/capability.ts";
 import type { BlockType } from "../core/chat.ts";
+import type { Narrowing } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import { COMMON_PARAMETERS } from "../core/params.ts";
 import type { Route } from "../core/route.ts";
@@ -27,27 +28,28 @@ export interface NamedModel {
   readonly model: string;
 }
 
-/** The providers that may be called; what narrows a token will narrow it here, for every listing. */
 function callableProviders(snapshot: Snapshot): readonly ProviderSettings[] {
   return [...snapshot.providers.values()].filter((settings) => settings.enabled);
 }
 
-/** `routes`: those that the caller sees. */
-export function listModels(snapshot: Snapshot, routes: Iterable<Route>, sources: ModelSources, nowMs: number): readonly JsonObject[] {
+/** `routes`: those that the caller may call. */
+export function listModels(snapshot: Snapshot, routes: Iterable<Route>, sources: ModelSources, nowMs: number, narrowing: Narrowing | null): readonly JsonObject[] {
   const models = callableProviders(snapshot).flatMap((settings) => {
     const provider = sources.providers.get(settings.family);
-    return provider === undefined ? [] : listedNames(settings, provider, sources).map((model) => describeModel({ settings, provider, model }, sources, nowMs));
+    return provider === undefined ? [] : listedNames(settings, provider, sources)
+          .filter((model) => narrowing === null || narrowing.permitsModel(`${settings.id}:${model}`))
+          .map((model) => describeModel({ settings, provider, model }, sources, nowMs));
   });
   return [...Array.from(routes, (route) => describeRoute(route, snapshot, sources)), ...models];
 }
 
-/** A model of a provider that may be called, listed or not; null when there is none of this name. */
-export function findModel(id: string, snapshot: Snapshot, sources: ModelSources): NamedModel | null {
+/** A model that may be called, listed or not; null when there is none of this name. */
+export function findModel(id: string, snapshot: Snapshot, sources: ModelSources, narrowing: Narrowing | null): NamedModel | null {
   const at = id.search(/[:/]/);
   const settings = at > 0 ? callableProviders(snapshot).find((one) => one.id === id.slice(0, at)) : undefined;
   const provider = settings === undefined ? undefined : sources.providers.get(settings.family);
   const model = id.slice(at + 1);
-  return settings === undefined || provider === undefined || !MODEL_ID.test(model) ? null : { settings, provider, model };
+  return settings === undefined || provider === undefined || !MODEL_ID.test(model) || narrowing?.permitsModel(`${settings.id}:${model}`) === false ? null : { settings, provider, model };
 }
 
 /** The file's, else the built-in ones, else what the catalogue has of the provider at its own address. */

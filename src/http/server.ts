@@ -1,5 +1,6 @@
 // Bun's server: the hot operation goes straight to chat/, everything else to the app. Its own refusals (what is no HTTP, headers over 16 KB) are bare.
 import type { Server } from "bun";
+import type { Peers } from "../chat/call.ts";
 import { errorResponse } from "../chat/reply-headers.ts";
 import { asGatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
@@ -8,7 +9,7 @@ import { CHAT_PATHS } from "./paths.ts";
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
-  readonly chat: (request: Request) => Promise<Response>;
+  readonly chat: (request: Request, peers: Peers) => Promise<Response>;
   readonly app: { fetch(request: Request, bindings: { readonly peer: string | null }): Response | Promise<Response> };
   readonly onFault: (fault: unknown) => void;
 }

@@ -30,6 +30,7 @@ export function compileSnapshot({ configuration, identities, families, environme
     ...compileRoutes(configuration, identities),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
+    proxyTrust: configuration.server.proxyTrust,
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };

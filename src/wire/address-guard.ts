@@ -4,6 +4,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
 import { GatewayError } from "../core/errors.ts";
+import { ipv4Value, ipv6Value } from "./ip-range.ts";
 
 /** `metadata`: hands out a cloud's credentials to whoever asks, and is never called. `private`: anything else that is not for the public Internet. */
 export type AddressRange = "public" | "private" | "metadata";
@@ -152,27 +153,4 @@ export function addressRange(address: string): AddressRange {
 function ipv4Range(value: bigint): AddressRange {
   if (IPV4_METADATA.some((prefix) => inPrefix(value, 32, prefix))) return "metadata";
   return IPV4_PRIVATE.some((prefix) => inPrefix(value, 32, prefix)) ? "private" : "public";
-}
-
-function ipv4Value(address: string): bigint {
-  return address.split(".").reduce((value, part) => (value << 8n) | BigInt(part), 0n);
-}
-
-/** `address` is valid IPv6; a zone behind a percent sign is left out. */
-function ipv6Value(address: string): bigint {
-  const [bare = ""] = address.split("%");
-  const [head = "", tail] = bare.split("::");
-  const left = ipv6Groups(head);
-  const right = ipv6Groups(tail ?? "");
-  const gap = tail === undefined ? 0 : 8 - left.length - right.length;
-  return [...left, ...Array<bigint>(gap).fill(0n), ...right].reduce((value, group) => (value << 16n) | group, 0n);
-}
-
-function ipv6Groups(text: string): bigint[] {
-  if (text === "") return [];
-  return text.split(":").flatMap((group) => {
-    if (!group.includes(".")) return [BigInt(`0x${group}`)];
-    const value = ipv4Value(group);
-    return [value >> 16n, value & 0xffffn];
-  });
 }

@@ -24,7 +24,9 @@ export const LIMITS: ServerLimits = {
 
 export interface Stub {
   /** Calls with a token that has byo_endpoint, unless told otherwise. */
-  chat(body: unknown, init?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal }): Promise<Response>;
+  chat(body: unknown, init?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal; readonly peer?: string }): Promise<Response>;
+  /** The `Authorization` that goes along. */
+  readonly authorization: string;
   /** Requests that went upstream, in order. */
   readonly sent: readonly UpstreamRequest[];
   readonly records: readonly CallRecord[];
@@ -36,6 +38,8 @@ export interface Stub {
 export interface StubOptions {
   readonly upstream?: UpstreamClient;
   readonly permissions?: readonly Permission[];
+  /** What is different about the token of its calls. */
+  readonly token?: Partial<AccessToken>;
   readonly clock?: Clock;
   readonly limits?: Partial<ServerLimits>;
   readonly snapshot?: Partial<Snapshot>;
@@ -51,7 +55,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
     id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: options.permissions ?? ["byo_endpoint"],
-    ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null,
+    ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null, ...options.token,
   };
   const settings = options.providers ?? [...providers.values()].map((provider) => providerSettings({ id: provider.id, baseUrl: provider.baseUrl ?? "https://provider.test/v1", credentials: storedFor(provider), settings: targetFor(provider).settings }));
   const snapshot: Snapshot = {
@@ -59,7 +63,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, corsOrigins: [], opsOpen: false, ...options.snapshot,
+    allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
@@ -86,6 +90,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     records,
     refused,
     context,
+    authorization: `Bearer ${text}`,
     chat: (body, init = {}) =>
       handleChat(
         new Request("http://gateway.test/api/v1/chat/completions", {
@@ -95,6 +100,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
           ...(init.signal && { signal: init.signal }),
         }),
         context,
+        init.peer === undefined ? null : { requestIP: () => ({ address: init.peer! }) },
       ),
   };
 }

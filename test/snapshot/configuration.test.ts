@@ -37,6 +37,7 @@ describe("without a file", () => {
         data: "data",
         upstreamProxy: null,
         staleSnapshot: "serve",
+        proxyTrust: null,
         limits: {
           maxBodyBytes: 33_554_432,
           bodyTimeoutMs: 60_000,

@@ -49,7 +49,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
   const onFault = (fault: unknown): never => {
     throw fault;
   };
-  const server = openServer({ host: "127.0.0.1", port: 0, chat: (request) => handleChat(request, stub.context), app, onFault });
+  const server = openServer({ host: "127.0.0.1", port: 0, chat: (request, peers) => handleChat(request, stub.context, peers), app, onFault });
   servers.push(server);
   const url = `http://127.0.0.1:${server.port}`;
   const token = texts.project.text;

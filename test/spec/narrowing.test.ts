@@ -1,0 +1,198 @@
+// Decisions 2.4 and 3.4 through the whole gateway: tokens that may call some models, some routes, from some addresses, and what becomes of a call whose targets
+// they may not all call.
+import { describe, expect, test } from "bun:test";
+import type { AccessToken } from "../../src/core/identity.ts";
+import type { ModelListing, Snapshot } from "../../src/core/snapshot.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { createApp } from "../../src/http/app.ts";
+import { providers } from "../../src/providers/registry.ts";
+import { compileIpRanges } from "../../src/wire/ip-range.ts";
+import { type Fault, status } from "../harness/faults.ts";
+import { stubGateway } from "../harness/in-process.ts";
+import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
+import { providerSettings, storedKey } from "../harness/targets.ts";
+import { answeringGateway, HELLO } from "./chat-calls.ts";
+
+const DEAD: Fault = { kind: "refused" };
+const TOO_LONG = status(400, {}, { code: "context_length_exceeded", message: "This model's maximum context length is 8 tokens." });
+
+const ROUTES = [
+  routeOf("fast", ["up0:m", "up1:m"], { fallbacks: ["up2:m"], contextWindowFallbacks: new Map([["m", "up3:long"]]) }),
+  routeOf("slow", ["up2:m"]),
+  routeOf("mixed", ["up1:m", "up0:m"], { fallbacks: ["route:slow"] }),
+];
+const narrowed = (token: Partial<AccessToken>, scripts: Readonly<Record<string, readonly Fault[]>> = {}): Routed => routedGateway(ROUTES, scripts, { token });
+
+interface Got {
+  readonly outcome: string;
+  /** Upstreams that were called, in order. */
+  readonly called: readonly string[];
+  readonly message: string;
+}
+
+async function call(gateway: Routed, fields: object): Promise<Got> {
+  const response = await gateway.chat({ messages: HELLO, ...fields });
+  const body = (await response.json()) as Record<string, any>;
+  return { outcome: response.status === 200 ? "200" : `${response.status} ${body["error"].code} ${body["error"].param}`, called: gateway.upstream.targets(), message: body["error"]?.message ?? "" };
+}
+
+describe("a token that is narrowed by models", () => {
+  test("[d2.4] calls those that match, by either spelling, and every other is as if it were not there", async () => {
+    const gateway = narrowed({ models: ["up0:*", "up1:m-*", "up2/big"] });
+    for (const model of ["up0:m", "up0/other", "up1:m-1", "up2:big"]) expect((await call(gateway, { model })).outcome).toBe("200");
+    const before = gateway.upstream.targets().length;
+    for (const model of ["up1:m", "up1/m", "up2:big2", "up3:m"]) expect((await call(gateway, { model })).outcome).toBe("404 model_not_found model");
+    expect(gateway.upstream.targets()).toHaveLength(before);
+  });
+
+  test("[d3.4] calls any route, whose other targets are skipped", async () => {
+    const gateway = narrowed({ models: ["up1:*"] });
+    expect(await call(gateway, { route: "fast" })).toMatchObject({ outcome: "200", called: ["up1"] });
+    expect((await call(gateway, { route: "slow" })).outcome).toBe("404 model_not_found model");
+    // named beside the route, the refused target is skipped for the others of the route
+    expect(await call(gateway, { route: "fast", model: "up0:m" })).toMatchObject({ outcome: "200", called: ["up1", "up1"] });
+  });
+
+  test("[d3.4] a target is checked before every attempt: of the route, its fallbacks and the request's", async () => {
+    const one = narrowed({ models: ["up0:*", "up3:*"] }, { up0: [DEAD] });
+    expect(await call(one, { route: "fast", fallbacks: ["up1:m", "route:slow", "up3:x"] })).toMatchObject({ outcome: "200", called: ["up0", "up3"] });
+    const route = narrowed({ models: ["up0:*"] }, { up0: [DEAD] });
+    expect(await call(route, { route: "fast" })).toMatchObject({ outcome: "502 upstream_connection null", called: ["up0"] });
+  });
+
+  test("[d3.4] a direct call to a model that it may not call goes on to the fallbacks that it may", async () => {
+    expect(await call(narrowed({ models: ["up1:*"] }), { model: "up0:m", fallbacks: ["up2:m", "up1:m"] })).toMatchObject({ outcome: "200", called: ["up1"] });
+  });
+
+  test("[d3.4] when none is left, the last refusal is the answer, and nobody was called", async () => {
+    const { outcome, called, message } = await call(narrowed({ models: ["up3:*"] }), { route: "mixed", fallbacks: ["up1:last"] });
+    expect([outcome, called]).toEqual(["404 model_not_found model", []]);
+    expect(message).toContain('"up2:m"');
+    const direct = await call(narrowed({ models: ["up3:*"] }), { model: "up0:m", fallbacks: ["up1:m", "up1:last"] });
+    expect([direct.outcome, direct.called]).toEqual(["404 model_not_found model", []]);
+    expect(direct.message).toContain('"up1:last"');
+  });
+
+  test("[d3.4] the context-window map leads only to what it may call, the route's and the request's", async () => {
+    for (const [models, fields, outcome, called] of [
+      [["up0:*", "up3:*"], { route: "fast" }, "200", ["up0", "up3"]],
+      [["up0:*"], { route: "fast" }, "400 context_length_exceeded null", ["up0"]],
+      [["up0:*"], { model: "up0:m", context_window_fallback_dict: { m: "up2:long" } }, "400 context_length_exceeded null", ["up0"]],
+      [["up0:*", "up2:long"], { model: "up0:m", context_window_fallback_dict: { m: "up2:long" } }, "200", ["up0", "up2"]],
+    ] as const)
+      expect(await call(narrowed({ models }, { up0: [TOO_LONG] }), fields)).toMatchObject({ outcome, called });
+  });
+
+  test("[d3.4] [d1.6] an entry of model_list is a target like any other", async () => {
+    const list = [{ model_name: "x", params: { model: "up1:m" } }, { model_name: "x", params: { model: "up0:m" } }];
+    expect(await call(narrowed({ models: ["up0:*"] }), { model: "x", model_list: list })).toMatchObject({ outcome: "200", called: ["up0"] });
+    expect(await call(narrowed({ models: ["up3:*"] }), { model: "x", model_list: list })).toMatchObject({ outcome: "404 model_not_found model", called: [] });
+    // an address of one's own is no way around
+    expect(await call(narrowed({ models: ["up3:*"] }), { model: "up0:m", base_url: "http://up3.test/v1" })).toMatchObject({ outcome: "404 model_not_found model", called: [] });
+  });
+});
+
+describe("a token that is narrowed by routes", () => {
+  test("[d2.4] calls those that match; other routes and every direct call are as if they were not there", async () => {
+    const gateway = narrowed({ routes: ["fa*", "nothing"] });
+    for (const fields of [{ route: "fast" }, { model: "fast" }, { route: "fast", model: "up1:m" }]) expect((await call(gateway, fields)).outcome).toBe("200");
+    const before = gateway.upstream.targets().length;
+    for (const fields of [{ route: "slow" }, { model: "slow" }, { route: "unknown" }]) expect((await call(gateway, fields)).outcome).toBe("404 route_not_found route");
+    for (const model of ["up0:m", "up2:m"]) expect((await call(gateway, { model })).outcome).toBe("404 model_not_found model");
+    expect(gateway.upstream.targets()).toHaveLength(before);
+  });
+
+  test("[d3.4] a permitted route permits what the configuration names in it: targets, fallbacks, the context-window map", async () => {
+    expect(await call(narrowed({ routes: ["fast"] }, { up0: [DEAD], up1: [DEAD] }), { route: "fast" })).toMatchObject({ outcome: "200", called: ["up0", "up1", "up2"] });
+    expect(await call(narrowed({ routes: ["mixed"] }, { up0: [DEAD], up1: [DEAD] }), { route: "mixed" })).toMatchObject({ outcome: "200", called: ["up1", "up0", "up2"] });
+    expect(await call(narrowed({ routes: ["fast"] }, { up0: [TOO_LONG] }), { route: "fast" })).toMatchObject({ outcome: "200", called: ["up0", "up3"] });
+  });
+
+  test("[d3.4] and nothing that the request adds to it", async () => {
+    const dead = { up0: [DEAD], up1: [DEAD], up2: [DEAD] };
+    expect(await call(narrowed({ routes: ["fast"] }, dead), { route: "fast", fallbacks: ["up3:m", "route:mixed"] })).toMatchObject({ outcome: "502 upstream_connection null", called: ["up0", "up1", "up2"] });
+    expect(await call(narrowed({ routes: ["fast"] }, { up0: [TOO_LONG] }), { route: "fast", context_window_fallback_dict: { m: "up2:mine" } })).toMatchObject({ outcome: "400 context_length_exceeded null", called: ["up0"] });
+    expect(await call(narrowed({ routes: ["fast", "slow"] }, { up0: [DEAD], up1: [DEAD] }), { route: "fast", fallbacks: ["route:slow"] })).toMatchObject({ outcome: "200" });
+  });
+
+  test("[d2.4] narrowed by both, it calls what either permits", async () => {
+    const gateway = narrowed({ routes: ["slow"], models: ["up0:*"] });
+    for (const fields of [{ route: "slow" }, { model: "up0:m" }]) expect((await call(gateway, fields)).outcome).toBe("200");
+    expect((await call(gateway, { route: "fast" })).outcome).toBe("404 route_not_found route");
+    expect((await call(gateway, { model: "up2:m" })).outcome).toBe("404 model_not_found model");
+  });
+
+  test("an explanation shows the targets that are passed over, and why", async () => {
+    const gateway = narrowed({ models: ["up1:*"], permissions: ["debug"] });
+    const response = await gateway.chat({ route: "fast", messages: HELLO }, { headers: { "x-gateway-explain": "true" } });
+    const { targets } = (await response.json()) as { readonly targets: readonly Record<string, any>[] };
+    expect(targets.map((one) => [one["target"], one["passed_over"]?.code])).toEqual([["up0:m", "model_not_found"], ["up1:m", undefined], ["up2:m", "model_not_found"]]);
+  });
+});
+
+describe("the listing of models", () => {
+  const listed = (id: string): ModelListing => ({ id, name: null, contextLength: null, maxCompletionTokens: null, pricing: null });
+  const listing = (token: Partial<AccessToken>) => {
+    const own = [providerSettings({ id: "up0", family: "custom", baseUrl: "http://up0.test/v1", credentials: [storedKey("k")], models: [listed("a"), listed("b")] }), providerSettings({ id: "up1", family: "custom", baseUrl: "http://up1.test/v1", credentials: [storedKey("k")], models: [listed("c")] })];
+    const stub = stubGateway({ token, providers: own, snapshot: { routes: new Map(ROUTES.map((route) => [route.name, route])) } });
+    const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: new Map() }, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
+    return async (path: string): Promise<{ readonly status: number; readonly body: any }> => {
+      const response = await app.fetch(new Request(`http://gateway.test/api/v1${path}`, { headers: { authorization: stub.authorization } }), { peer: "127.0.0.1" });
+      return { status: response.status, body: await response.json() };
+    };
+  };
+  const ids = async (token: Partial<AccessToken>): Promise<readonly string[]> => (await listing(token)("/models")).body.data.map((one: { readonly id: string }) => one.id);
+
+  test("[d9.1] [d2.4] holds what this token may call, and nothing else", async () => {
+    expect(await ids({})).toEqual(["fast", "slow", "mixed", "up0:a", "up0:b", "up1:c"]);
+    expect(await ids({ models: ["up0:b", "up0:m"] })).toEqual(["fast", "mixed", "up0:b"]);
+    expect(await ids({ routes: ["s*"] })).toEqual(["slow"]);
+    expect(await ids({ routes: ["slow"], models: ["up1:*"] })).toEqual(["slow", "up1:c"]);
+    expect(await ids({ models: ["none:*"] })).toEqual([]);
+  });
+
+  test("[d9.1] one by one too, with its parameters", async () => {
+    const get = listing({ routes: ["slow"], models: ["up1:*"] });
+    for (const [path, code] of [["/models/slow", 200], ["/models/fast", 404], ["/models/up1:c", 200], ["/models/up0:a", 404], ["/params?model=up1:c", 200], ["/params?model=up0:a", 404]] as const) expect([path, (await get(path)).status]).toEqual([path, code]);
+  });
+});
+
+describe("a token that is narrowed by addresses", () => {
+  const trust = (...proxies: string[]): Partial<Snapshot> => ({ proxyTrust: { proxies: compileIpRanges(proxies), header: "x-forwarded-for" } });
+  const outcome = async (stub: ReturnType<typeof answeringGateway>, peer: string | undefined, headers: Record<string, string> = {}): Promise<string> => {
+    const response = await stub.chat({ model: "openai:gpt-4o", messages: HELLO }, { headers, ...(peer !== undefined && { peer }) });
+    const body = (await response.json()) as Record<string, any>;
+    return response.status === 200 ? "200" : `${response.status} ${body["error"].code}`;
+  };
+
+  test("[d2.4] is refused from every other: 403 address_forbidden, before the body is looked at", async () => {
+    const stub = answeringGateway({ token: { ipRanges: ["192.0.2.0/24", "2001:db8::/32"] } });
+    for (const peer of ["192.0.2.1", "::ffff:192.0.2.200", "2001:db8::9"]) expect([peer, await outcome(stub, peer)]).toEqual([peer, "200"]);
+    for (const peer of ["192.0.3.1", "2001:db9::1", undefined]) expect([peer, await outcome(stub, peer)]).toEqual([peer, "403 address_forbidden"]);
+    expect((await stub.chat("no JSON", { peer: "192.0.3.1" })).status).toBe(403);
+    expect(await outcome(stub, "192.0.3.1", { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1", "x-real-ip": "192.0.2.1" })).toBe("403 address_forbidden");
+  });
+
+  test("[d2.4] behind a proxy of the operator's the address that it was called from counts, and no address that the caller writes", async () => {
+    const stub = answeringGateway({ token: { ipRanges: ["192.0.2.0/24"] }, snapshot: trust("10.0.0.0/8") });
+    expect(await outcome(stub, "10.0.0.1", { "x-forwarded-for": "192.0.2.1" })).toBe("200");
+    expect(await outcome(stub, "10.0.0.1", { "x-forwarded-for": "192.0.2.1, 203.0.113.5" })).toBe("403 address_forbidden");
+    expect(await outcome(stub, "203.0.113.5", { "x-forwarded-for": "192.0.2.1" })).toBe("403 address_forbidden");
+    expect(await outcome(stub, "10.0.0.1", { forwarded: "for=192.0.2.1" })).toBe("403 address_forbidden");
+  });
+
+  test("where it is not narrowed, nobody asks for the address", async () => {
+    const stub = answeringGateway();
+    const { handleChat } = await import("../../src/chat/handle.ts");
+    let asked = 0;
+    const peers = {
+      requestIP: () => {
+        asked += 1;
+        return { address: "192.0.2.1" };
+      },
+    };
+    const request = new Request("http://gateway.test/api/v1/chat/completions", { method: "POST", headers: { authorization: stub.authorization, "content-type": "application/json" }, body: JSON.stringify({ model: "openai:gpt-4o", messages: HELLO }) });
+    expect((await handleChat(request, stub.context, peers)).status).toBe(200);
+    expect(asked).toBe(0);
+  });
+});
