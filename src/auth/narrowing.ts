@@ -52,7 +52,7 @@ function matches(globs: readonly Glob[], text: string): boolean {
   return false;
 }
 
-/** `openai/gpt-*` is written for `openai:gpt-*`, as in requests (decisions 1.3). */
+/** A slash behind the provider is written for the colon, as in requests (decisions 1.3). */
 function withColon(pattern: string): string {
   return pattern.replace(/^([^*:/]+)\//, "$1:");
 }

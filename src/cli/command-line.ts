@@ -77,7 +77,7 @@ function addTokenCommands(program: Command): void {
     .option("--project <id>", "project of the token; may be left out when there is one")
     .option("--role <role>", "role cap of a project token (default: developer)")
     .option("--permission <name...>", "special permissions: byo_endpoint, custom_price, debug")
-    .option("--model <glob...>", "models that it may call, such as openai:* (default: all)")
+    .option("--model <glob...>", "models that it may call, such as <provider>:* (default: all)")
     .option("--route <glob...>", "routes that it may call, with all of their targets (default: all)")
     .option("--ip <range...>", "addresses from which it may be used, such as 10.0.0.0/8 (default: all)")
     .option("--personal", "a personal token, which belongs to a user")
