@@ -5,7 +5,7 @@ import { COMMON, type Field, GATEWAY, NEVER_UNSUPPORTED } from "../src/core/para
 import { code, table } from "./markdown.ts";
 
 export function gatewayFieldsTable(): string {
-  return table(["field", "takes", "meaning", "today"], Object.entries<Field>(GATEWAY).map(([name, field]) => [code(name), takes(name, field), field.meaning, today(field)]));
+  return table(["field", "takes", "meaning"], Object.entries<Field>(GATEWAY).map(([name, field]) => [code(name), takes(name, field), field.meaning]));
 }
 
 export function commonFieldsTable(): string {
@@ -35,11 +35,6 @@ function refusalOf(name: string, field: Field, probe: Json): string | null {
     if (thrown.param !== name) return `an object with ${code(thrown.param!.slice(name.length + 1))}`;
     return /must be (.*); got /s.exec(thrown.message)?.[1] ?? null;
   }
-}
-
-function today(field: Field): string {
-  if (field.later === undefined) return "acted on";
-  return field.later === true ? "checked, then 400 `not_yet_supported`" : "checked, then 400 `not_yet_supported` unless it asks for nothing";
 }
 
 function elsewhere(name: string, { neutral }: Field): string {

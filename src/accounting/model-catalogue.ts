@@ -3,9 +3,10 @@
 import type * as Bundled from "@pydantic/genai-prices";
 import type { MatchLogic, ModelInfo, ModelPrice as BundledPrice, Provider as BundledProvider } from "@pydantic/genai-prices";
 import manifest from "../../package.json" with { type: "json" };
+import { type ModelPrice, NO_RATES, type PricePeriod, type Rate, type Rates } from "../core/price.ts";
 import type { ModelListing, ProviderSettings } from "../core/snapshot.ts";
 import type { ModelFacts } from "../core/target.ts";
-import { exactRate, type ModelPrice, type PricePeriod, type Rate, type Rates, rateOfMillion } from "./price.ts";
+import { exactRate, rateOfMillion } from "./price.ts";
 
 export interface ModelKnowledge {
   /** Name for people; null: none is known. */
@@ -61,7 +62,7 @@ function gather(listed: ModelListing | undefined, source: KnowledgeSource, model
 }
 
 function ratesOfFile({ prompt, completion }: { readonly prompt: string; readonly completion: string }): Rates {
-  return { prompt: { base: exactRate(prompt), tiers: [] }, completion: { base: exactRate(completion), tiers: [] }, cacheRead: null, cacheWrite: null };
+  return { ...NO_RATES, prompt: { base: exactRate(prompt), tiers: [] }, completion: { base: exactRate(completion), tiers: [] } };
 }
 
 /** Chat models of the catalogue by the provider's own names, sorted; none where the catalogue does not know the provider. */
@@ -136,13 +137,29 @@ function timeOfDay(text: string): number {
 }
 
 function ratesOf(prices: BundledPrice): Rates {
-  return { prompt: rateOf(prices["input_mtok"]), completion: rateOf(prices["output_mtok"]), cacheRead: rateOf(prices["cache_read_mtok"]), cacheWrite: rateOf(prices["cache_write_mtok"]) };
+  return {
+    prompt: rateOf(prices["input_mtok"]),
+    completion: rateOf(prices["output_mtok"]),
+    cacheRead: rateOf(prices["cache_read_mtok"]),
+    cacheWrite: rateOf(prices["cache_write_mtok"]),
+    cacheWriteHour: rateOf(prices["cache_write_1h_mtok"]),
+    reasoning: rateOf(prices["output_reasoning_mtok"]),
+    audioPrompt: rateOf(prices["input_audio_mtok"]),
+    audioCacheRead: rateOf(prices["cache_audio_read_mtok"]),
+    audioCompletion: rateOf(prices["output_audio_mtok"]),
+    imagePrompt: rateOf(prices["input_image_mtok"]),
+    imageCompletion: rateOf(prices["output_image_mtok"]),
+    request: rateOf(prices["requests_kcount"], PER_THOUSAND),
+  };
 }
 
-function rateOf(price: BundledPrice[string]): Rate | null {
+/** Prices of requests are for a thousand, of tokens for a million. */
+const PER_THOUSAND = 1000;
+
+function rateOf(price: BundledPrice[string], times = 1): Rate | null {
   if (price === undefined) return null;
-  if (typeof price === "number") return { base: rateOfMillion(price), tiers: [] };
-  return { base: rateOfMillion(price.base), tiers: price.tiers.map(({ start, price: above }) => ({ above: start, rate: rateOfMillion(above) })) };
+  if (typeof price === "number") return { base: rateOfMillion(price * times), tiers: [] };
+  return { base: rateOfMillion(price.base * times), tiers: price.tiers.map(({ start, price: above }) => ({ above: start, rate: rateOfMillion(above * times) })) };
 }
 
 function bundled({ id, catalogue }: KnowledgeSource): BundledProvider | null {

@@ -1,34 +1,6 @@
-// Prices of tokens and what they come to, in integers: a rate is nano-dollars for a million tokens (so 0.000001 USD for one token is 1,000,000,000), an
-// amount is nano-dollars (decisions 4.7). No float sums.
-
-export interface Rate {
-  readonly base: number;
-  /** The highest tier whose `above` the prompt exceeds is the rate of the whole call. In ascending order. */
-  readonly tiers: readonly { readonly above: number; readonly rate: number }[];
-}
-
-/** Null: the price of it is not known, or it has none of its own. */
-export interface Rates {
-  readonly prompt: Rate | null;
-  readonly completion: Rate | null;
-  readonly cacheRead: Rate | null;
-  readonly cacheWrite: Rate | null;
-}
-
-export interface PricePeriod {
-  /** From this moment on; null: always. */
-  readonly from: number | null;
-  /** At this time of each day in UTC; it may go over midnight. */
-  readonly daily: { readonly fromMs: number; readonly toMs: number } | null;
-  readonly rates: Rates;
-}
-
-export interface ModelPrice {
-  /** Where the figures come from, with their version. */
-  readonly id: string;
-  /** The last that holds decides, else the first. */
-  readonly periods: readonly [PricePeriod, ...PricePeriod[]];
-}
+// Rates as dollars and dollars as rates, which of them hold, and what single figures come to: all in integers (decisions 4.7). What a call comes to is in
+// cost.ts.
+import type { ModelPrice, PricePeriod, Rate, Rates } from "../core/price.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -48,12 +20,17 @@ export function rateFor({ base, tiers }: Rate, promptTokens: number): number {
   return tiers.findLast(({ above }) => promptTokens > above)?.rate ?? base;
 }
 
-/** Nano-dollars, rounded up. Exact up to a billion tokens. */
-export function costOf(tokens: number, rate: number): number {
+/** Nano-dollars, rounded up; exact, and at most what a number can count. */
+export function amountOf(tokens: number, rate: number): number {
+  const whole = tokens * Math.floor(rate / MILLION);
   // in two parts: the product of both can be more than a double counts
-  return tokens * Math.floor(rate / MILLION) + Math.ceil((tokens * (rate % MILLION)) / MILLION);
+  if (tokens <= MOST_EXACT && whole <= MOST_EXACT * MILLION) return whole + Math.ceil((tokens * (rate % MILLION)) / MILLION);
+  const exact = (BigInt(tokens) * BigInt(rate) + 999_999n) / 1_000_000n;
+  return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
 }
-const MILLION = 1_000_000;
+export const MILLION = 1_000_000;
+/** So many tokens and a part of a million are exact in a double. */
+const MOST_EXACT = 1_000_000_000;
 
 /** From dollars for a million tokens. */
 export function rateOfMillion(dollars: number): number {
@@ -65,9 +42,19 @@ const NANO_DIGITS = 9;
 
 /** From dollars for one token, written as a decimal number; what is finer than a rate is rounded up. */
 export function exactRate(dollars: string): number {
-  const [whole = "0", fraction = ""] = dollars.split(".");
-  const finer = /[1-9]/.test(fraction.slice(RATE_DIGITS)) ? 1 : 0;
-  return Number(whole + fraction.slice(0, RATE_DIGITS).padEnd(RATE_DIGITS, "0")) + finer;
+  return exactDecimal(dollars, RATE_DIGITS);
+}
+
+/** From dollars for one token as a caller's JSON has them. */
+export function rateOfToken(dollars: number): number {
+  return exactRate(dollars.toFixed(RATE_DIGITS));
+}
+
+/** A decimal number with so many digits behind the point, as an integer; what is finer is rounded up. */
+export function exactDecimal(text: string, digits: number): number {
+  const [whole = "0", fraction = ""] = text.split(".");
+  const finer = /[1-9]/.test(fraction.slice(digits)) ? 1 : 0;
+  return Number(whole + fraction.slice(0, digits).padEnd(digits, "0")) + finer;
 }
 
 /** Dollars for one token. */

@@ -39,6 +39,10 @@ export class Call {
   hasOwnTimeout = false;
   /** The caller has the permission `debug`. */
   mayDebug = false;
+  /** The caller has the permission `custom_price`. */
+  mayPrice = false;
+  /** The answer is to say what it cost. */
+  tellsCost = false;
   #waitedMs = 0;
   #waitingSinceMs: number | null = null;
   /** Waits that go on; several choices wait side by side. */
@@ -64,7 +68,7 @@ export class Call {
       modelAsked: null, route: null, provider: null, model: null,
       stream: false, explained: false, status: 0, code: null, errorDetail: null,
       fates: {}, messages: null, attempts: [],
-      finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null, cost: null, limits: [], policies: [],
+      finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [],
       warnings: [], cancelled: false, metadata: null,
       firstContentMs: null, totalMs: 0, ownMs: 0,
     };
@@ -141,6 +145,7 @@ export class Call {
     this.record.projectId = principal.projectId;
     this.record.userId = principal.userId;
     this.mayDebug = principal.permissions.has("debug");
+    this.mayPrice = principal.permissions.has("custom_price");
   }
 
   /** What is tried first: what the record says of a call that got no further. */

@@ -1,5 +1,6 @@
 // The one engine of decisions 7: takes what the plan says, tries it, and goes on until something has been won or there is nothing left. What an attempt is
 // (a whole answer, or a stream up to its first content) is handed in.
+import type { Usage } from "../core/chat.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { type Attempt, toldAttempt } from "../core/record.ts";
 import type { Hedge } from "../core/route.ts";
@@ -9,6 +10,7 @@ import { createPlan, type Failure, type Plan } from "../routing/plan.ts";
 import { type AttemptEnd, failureAfter, outcomeAfter } from "../routing/verdict.ts";
 import { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
+import { charge } from "./call-price.ts";
 import type { FittedRequest } from "./fit.ts";
 import { lendCredential } from "./lend-credential.ts";
 import type { Prepared, Ready, RouteCandidate } from "./legs.ts";
@@ -38,6 +40,8 @@ export interface Attempting<T> {
   readonly run: (tried: Tried) => Promise<T>;
   /** Nothing at all was generated: tried again, and handed on where nothing better comes (decisions 7.1). */
   readonly isEmpty: (answer: T) => boolean;
+  /** What the provider says that the answer used; null: nothing is known. */
+  readonly usage: (answer: T) => Usage | null;
   /** Lets go of what came too late. */
   readonly discard: (answer: T) => void;
 }
@@ -63,7 +67,7 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
     const control: Control = {};
     try {
       const won = await (hedge === null ? attemptOnce(candidate, call, attempting, control) : hedged(candidate, hedge, plan, call, attempting, control));
-      if (empty !== null) leaveBehind(empty, attempting);
+      if (empty !== null) leaveBehind(empty, call, attempting);
       if (!attempting.isEmpty(won.answer)) return won;
       empty = won;
       // it has ended: its place is free for the next
@@ -75,7 +79,7 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
         if (!called) last = thrown.reason;
         failure = { kind: "refused", retryAfterMs: null };
       } else {
-        if (empty !== null) leaveBehind(empty, attempting);
+        if (empty !== null) leaveBehind(empty, call, attempting);
         empty = null;
         last = thrown;
         called = true;
@@ -86,7 +90,9 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
 }
 
 /** The upstream answered, so its health is good; the attempts say why there was another one. */
-function leaveBehind<T>({ answer, tried }: Won<T>, { discard }: Attempting<T>): void {
+function leaveBehind<T>({ answer, tried }: Won<T>, call: Call, { discard, usage }: Attempting<T>): void {
+  const used = usage(answer);
+  if (used !== null) charge(call, tried.fitted.request, tried.resolved, used);
   for (const attempt of tried.scope.attempts) attempt.code = "upstream_incomplete";
   discard(answer);
 }

@@ -6,7 +6,7 @@ import type { ChatRequest } from "../core/chat.ts";
 import type { StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
-import { describe, type JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../core/params.ts";
 import { DIRECT_ROUTE, type Route } from "../core/route.ts";
 import { targetName } from "../core/target.ts";
@@ -16,6 +16,7 @@ import { costEstimate } from "./cost-estimate.ts";
 import { withStandIns } from "./explained-content.ts";
 import { explainedRequest } from "./explained-request.ts";
 import { DEPRECATED_NAMES, type FittedRequest } from "./fit.ts";
+import { isOn } from "./header-switch.ts";
 import type { Prepared, RouteCandidate, RouteLeg } from "./legs.ts";
 import { settingOrigins, settingsFor } from "./fit-settings.ts";
 import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
@@ -27,10 +28,7 @@ const MAX_NAMED_SECRETS = 64;
 
 /** Throws `invalid_request` for what is neither true nor false. */
 export function asksToExplain(headers: Headers): boolean {
-  const asked = headers.get("x-gateway-explain");
-  if (asked === null || asked === "false") return false;
-  if (asked === "true") return true;
-  throw new GatewayError("invalid_request", `The header ${EXPLAIN_HEADER} must be true or false; got ${describe(asked)}.`, { param: EXPLAIN_HEADER });
+  return isOn(headers.get("x-gateway-explain"), EXPLAIN_HEADER);
 }
 
 /** A target that the call would not be sent to, and why. */

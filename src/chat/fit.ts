@@ -29,7 +29,7 @@ export function fitRequest(asked: ChatRequest, provider: Provider, target: Targe
   refuseForeignForms(asked, provider);
   refuseBlocks(asked, provider, target);
   guardPassThrough(asked, provider, principal);
-  const request = withUnusedSettings(withinStopLimit(asked, settings), provider);
+  const request = withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal);
   const { params, dropped, fates } = fitParams(request, provider, target, settings);
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) fates[name] = "passed";
@@ -85,6 +85,11 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
 function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
   const unused = Object.keys(request.options.settings).filter((field) => !settings.some((setting) => setting.field === field));
   return unused.length === 0 ? request : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
+}
+
+/** A price of the caller's own changes nothing but for whom it may (decisions 4.8). */
+function withPriceWarning(request: ChatRequest, { permissions }: Principal): ChatRequest {
+  return request.options.ownPrice === null || permissions.has("custom_price") ? request : { ...request, warnings: [...request.warnings, "custom_price_not_counted"] };
 }
 
 function fitParams(request: ChatRequest, provider: Provider, target: Target, settings: FitSettings): { readonly params: ChatParams; readonly dropped: readonly string[]; readonly fates: Record<string, ParameterFate> } {

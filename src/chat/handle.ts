@@ -10,6 +10,7 @@ import { complete } from "./complete.ts";
 import type { ChatContext } from "./context.ts";
 import { withCheckedEntries } from "./entry-request.ts";
 import { asksToExplain, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
+import { isOn } from "./header-switch.ts";
 import { prepare } from "./legs.ts";
 import { parseChatRequest } from "./parse.ts";
 import { readBody } from "./read-body.ts";
@@ -25,6 +26,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     call.authenticated(token);
     demandAddress(token, call.clientIp);
     const explains = asksToExplain(http.headers);
+    call.tellsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
 
     const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits)));
     call.parsed(sent);

@@ -1,5 +1,6 @@
 // Body text -> ChatRequest: every field in exactly one class (decisions 6.1), checked by the table of the common set and the rules of decisions 5.
 // What depends on the target, such as what its vendor understands, is left to fit.ts.
+import { rateOfToken } from "../accounting/price.ts";
 import type { CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
@@ -37,7 +38,6 @@ export function parseChatRequest(text: string): ChatRequest {
   if (params.tools !== undefined) parseTools(params.tools, forms);
   if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, forms);
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
-  refuseLater(fields.gateway);
   const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
   return {
     messages: conversation.messages,
@@ -111,15 +111,6 @@ function checkParams(common: Readonly<Record<string, Json>>): ChatParams {
   return params;
 }
 
-/** Fields whose engine is not there yet are validated and then refused, never ignored. */
-function refuseLater(gateway: Readonly<Record<string, Json>>): void {
-  for (const [name, value] of Object.entries(gateway)) {
-    const later = FIELDS.get(name)?.later;
-    if (later === true || (typeof later === "function" && later(value)))
-      throw new GatewayError("not_yet_supported", `${name} is valid, but this version of the gateway does not act on it yet; leave it out.`, { param: name });
-  }
-}
-
 function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject, legacyFunctions: boolean): CallOptions {
   const text = (name: string): string | null => (gateway[name] as string | undefined) ?? null;
   const baseUrl = text("base_url");
@@ -140,10 +131,16 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
     baseUrlField: baseUrl === null && apiBase !== null ? "api_base" : "base_url",
     credentials: parseCallerCredentials(gateway),
     settings: parseCallerSettings(gateway),
+    ownPrice: parseOwnPrice(gateway),
     ...parseRouting(gateway),
     legacyFunctions,
     needs: neededPermissions(gateway, common, extra),
   };
+}
+
+function parseOwnPrice({ input_cost_per_token: prompt, output_cost_per_token: completion }: Readonly<Record<string, Json>>): CallOptions["ownPrice"] {
+  if (prompt === undefined && completion === undefined) return null;
+  return { prompt: typeof prompt === "number" ? rateOfToken(prompt) : null, completion: typeof completion === "number" ? rateOfToken(completion) : null };
 }
 
 function neededPermissions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject): ReadonlyMap<Permission, string> {

@@ -12,6 +12,7 @@ import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } 
 import { attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
+import { charge } from "./call-price.ts";
 import { ChoiceWriter, mergedStream, summedUsage } from "./fan-out.ts";
 import type { Outcome } from "../routing/health.ts";
 import { type Attempting, outcomeOf, type Tried, withAttempts, type Won } from "./complete.ts";
@@ -34,7 +35,7 @@ export interface BegunStream {
 }
 
 export function streaming(call: Call): Attempting<BegunStream> {
-  return { run: (tried) => tryStream(tried, call), isEmpty: ({ grammar }) => grammar.isEmpty, discard: ({ stream }) => stream.cancel() };
+  return { run: (tried) => tryStream(tried, call), isEmpty: ({ grammar }) => grammar.isEmpty, usage: ({ grammar }) => grammar.reportedUsage, discard: ({ stream }) => stream.cancel() };
 }
 
 /** One attempt at a stream, up to its first content or its end. Throws GatewayError. */
@@ -270,12 +271,13 @@ class StreamSession {
     const { record } = this.#call;
     for (const attempt of record.attempts) attempt.totalMs ??= this.#call.elapsedMs();
     if (this.#won !== null) {
-      const { grammar, usage } = this.#won.answer;
+      const { answer: { grammar, usage }, tried } = this.#won;
       record.finishReasons = [...grammar.finishReasons];
       record.nativeFinishReasons = [...grammar.nativeFinishReasons];
       const reported = grammar.reportedUsage;
       record.usage = reported ?? (grammar.hasContent ? usage() : null);
       record.usageSource = record.usage === null ? null : reported === null ? "estimated" : "provider";
+      if (record.usage !== null) charge(this.#call, tried.fitted.request, tried.resolved, record.usage);
       this.#won.settle(outcome);
     } else this.#winner.then(letGo, () => {});
     this.#call.publish();

@@ -1,17 +1,19 @@
 // A provider's whole answer -> the JSON answer of the client.
 import { estimatedUsage } from "../accounting/estimate.ts";
+import { usd } from "../accounting/price.ts";
 import type { ChatAnswer } from "../core/chat.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { allOf, attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
+import { charge } from "./call-price.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import { mergedAnswer } from "./fan-out.ts";
 import { wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 
 export function whole(call: Call): Attempting<WholeAnswer> {
-  return { run: (tried) => tryWhole(tried, call), isEmpty: (answer) => answer.isEmpty, discard: () => {} };
+  return { run: (tried) => tryWhole(tried, call), isEmpty: (answer) => answer.isEmpty, usage: ({ usage, usageEstimated }) => (usageEstimated ? null : usage), discard: () => {} };
 }
 
 /** One attempt at a plain answer. Throws GatewayError. */
@@ -55,12 +57,14 @@ export function replyWhole({ answer, tried, settle }: Won<WholeAnswer>, call: Ca
   record.nativeFinishReasons = [...answer.nativeFinishReasons];
   record.usage = answer.usage;
   record.usageSource = answer.usageEstimated ? "estimated" : "provider";
+  charge(call, tried.fitted.request, tried.resolved, answer.usage);
   if (answer.usageEstimated) record.warnings = [...record.warnings, "usage_estimated"];
   record.firstContentMs = call.elapsedMs();
   for (const attempt of tried.scope.attempts) attempt.firstContentMs = attempt.totalMs = record.firstContentMs;
   record.status = 200;
   const body = JSON.stringify(answer.body);
   const headers = answerHeaders(call, tried.fitted, tried.resolved.target, "application/json");
+  if (call.tellsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
   settle("success");
   call.publish();
   return new Response(body, { headers });

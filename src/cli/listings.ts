@@ -19,9 +19,12 @@ export interface ListingFlags {
   readonly json?: true;
 }
 
+/** The command line has no tenant: what it lists has the prices of all. */
+const NOBODY = { tenantId: null, projectId: null };
+
 export function models(flags: ListingFlags, environment: Environment): void {
   const snapshot = snapshotWithoutStore(flags, environment);
-  const listed = listModels(snapshot, namedRoutes(snapshot.routes), { providers, builtIn: BUILT_IN_MODELS }, systemClock.now(), null);
+  const listed = listModels({ snapshot, scope: NOBODY, narrowing: null, nowMs: systemClock.now() }, namedRoutes(snapshot.routes), { providers, builtIn: BUILT_IN_MODELS });
   if (flags.json === true) return printJson(listed);
   printTable(["MODEL", "NAME"], listed.map((model) => [model["id"] as string, model["name"] as string]));
   printLine("\nModels that are not listed work as well: write <provider>:<model_name>, with the name that the provider gives it.");

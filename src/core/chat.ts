@@ -158,6 +158,8 @@ export interface CallOptions {
   readonly settings: CallerSettings;
   /** The client spoke the deprecated `functions` form and is answered in it. */
   readonly legacyFunctions: boolean;
+  /** The caller's own price, in rates of core/price.ts; each is null where it was not sent. Null: none was. */
+  readonly ownPrice: { readonly prompt: number | null; readonly completion: number | null } | null;
   /** Further attempts at the same target; null: not sent. */
   readonly numRetries: number | null;
   /** What is tried in order when the attempts at the first target are spent (decisions 7.3). */
@@ -243,7 +245,8 @@ export interface Usage extends JsonObject {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-  readonly prompt_tokens_details?: JsonObject & { readonly cached_tokens?: number; readonly cache_write_tokens?: number };
+  /** `cache_write_1h_tokens`: those of `cache_write_tokens` that live for an hour. */
+  readonly prompt_tokens_details?: JsonObject & { readonly cached_tokens?: number; readonly cache_write_tokens?: number; readonly cache_write_1h_tokens?: number };
   readonly completion_tokens_details?: JsonObject & { readonly reasoning_tokens?: number };
 }
 

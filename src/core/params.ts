@@ -13,8 +13,6 @@ export interface Field {
   readonly check: Check;
   /** A documented value that means the same as not sending the field (decisions 6.3). */
   readonly neutral?: (value: Json) => boolean;
-  /** Validated now, acted on in a later version: until then 400 `not_yet_supported`, unless the value asks for nothing. */
-  readonly later?: true | ((value: Json) => boolean);
   readonly meaning: string;
 }
 
@@ -130,7 +128,7 @@ const isZero = (value: Json): boolean => value === 0;
 const isEmptyList = (value: Json): boolean => Array.isArray(value) && value.length === 0;
 
 const common = (meaning: string, check: Check, neutral?: (value: Json) => boolean): Field & { readonly class: "common" } => ({ class: "common", check, meaning, ...(neutral && { neutral }) });
-const gateway = (meaning: string, check: Check, later?: Field["later"]): Field & { readonly class: "gateway" } => ({ class: "gateway", check, meaning, ...(later && { later }) });
+const gateway = (meaning: string, check: Check): Field & { readonly class: "gateway" } => ({ class: "gateway", check, meaning });
 
 /** `max_tokens` -1 means "not set" (decisions 5.5); clients such as n8n send it by default. */
 export const COMMON = {
@@ -210,8 +208,8 @@ export const GATEWAY = {
   fallbacks: gateway("Models to try when the first fails.", listOf(fallback)),
   context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", mapOf(string)),
   model_list: gateway("An inline route for this call.", listOf(modelListEntry)),
-  input_cost_per_token: gateway("The caller's own price of a prompt token, 0 to 1 USD.", cost, true),
-  output_cost_per_token: gateway("The caller's own price of a generated token, 0 to 1 USD.", cost, true),
+  input_cost_per_token: gateway("The caller's own price of a prompt token, 0 to 1 USD.", cost),
+  output_cost_per_token: gateway("The caller's own price of a generated token, 0 to 1 USD.", cost),
 } as const satisfies Record<string, Field>;
 
 /** Every field that is not passed through. */

@@ -34,8 +34,6 @@ export interface CallCost {
   readonly nanoUsd: number;
   /** Where the price comes from, with its version. */
   readonly priceId: string;
-  /** False: the client's own figure, which changes no budget (decisions 4.8). */
-  readonly counted: boolean;
 }
 
 /** One limit or budget that applied. */
@@ -100,6 +98,8 @@ export interface CallRecord {
   usageSource: "provider" | "estimated" | null;
   /** Null: nothing was used, or the price is not known. */
   cost: CallCost | null;
+  /** By the caller's own price where the token may not set one: recorded, and counted nowhere (decisions 4.8). */
+  callerCost: CallCost | null;
   limits: LimitTouch[];
   policies: PolicyTouch[];
   warnings: readonly string[];

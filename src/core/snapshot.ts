@@ -1,6 +1,7 @@
 // The immutable value that every call reads: configuration and store joined and compiled. It is swapped whole when something changes.
 import type { StoredCredential } from "./credential.ts";
 import type { AccessToken, Membership, Project } from "./identity.ts";
+import type { PriceBook } from "./price.ts";
 import type { Route } from "./route.ts";
 
 /** Settings of the specification; null means "not set here, ask the next wider scope". */
@@ -62,6 +63,8 @@ export interface Snapshot {
   readonly tenantRoutes: ReadonlyMap<string, ReadonlyMap<string, Route>>;
   /** The same of projects. */
   readonly projectRoutes: ReadonlyMap<string, ReadonlyMap<string, Route>>;
+  /** Prices that go before what is known of models elsewhere. */
+  readonly prices: PriceBook;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;
   /** Null: nobody in front is believed. */

@@ -16,7 +16,7 @@ import { listCapabilities } from "../providers/capability-listing.ts";
 import type { TargetStanding } from "../observe/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import { CHAT_PATHS, MODEL_PATHS, PARAMS_PATHS, RESPONSES_PATHS } from "./paths.ts";
-import { describeModel, describeRoute, findModel, listModels, type ModelSources, type NamedModel } from "./models.ts";
+import { describeModel, describeRoute, findModel, type ListingView, listModels, type ModelSources, type NamedModel } from "./models.ts";
 
 export interface AppContext {
   readonly clock: Clock;
@@ -89,17 +89,18 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 /** What may be called, and what becomes of each parameter there; both for whoever has a token. */
 function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Context<AppEnv>, body: JsonObject) => Response): void {
   const demandToken = (c: Context<AppEnv>): AccessToken => authenticated(c, context);
+  const viewOf = (token: AccessToken): ListingView => ({ snapshot: context.snapshot(), scope: token, narrowing: narrowingOf(token), nowMs: context.clock.now() });
   for (const path of MODEL_PATHS) {
     const list = (c: Context<AppEnv>): Response => {
       const token = demandToken(c);
-      return reply(c, { object: "list", data: listModels(context.snapshot(), callableRoutes(token, context), context.models, context.clock.now(), narrowingOf(token)) });
+      return reply(c, { object: "list", data: listModels(viewOf(token), callableRoutes(token, context), context.models) });
     };
     app.get(path, list).get(`${path}/`, list);
     app.get(`${path}/*`, (c) => {
       const id = decodedTail(c.req.path, path);
       const token = demandToken(c);
       const route = callableRoutes(token, context).find(({ name }) => name === id);
-      return reply(c, route === undefined ? describeModel(namedModel(id, token, context), context.models, context.clock.now()) : describeRoute(route, context.snapshot(), context.models));
+      return reply(c, route === undefined ? describeModel(namedModel(id, token, context), context.models, viewOf(token)) : describeRoute(route, context.snapshot(), context.models));
     });
     refuseOthers(app, path, "GET");
   }

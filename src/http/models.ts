@@ -1,11 +1,13 @@
 // `GET /models`: what a token may call (decisions 9.1; research on clients, M1 to M5). Made from the snapshot and the bundled catalogue; nothing is asked
 // upstream. The extra fields have OpenRouter's names: https://openrouter.ai/docs/api-reference/list-available-models
 import { cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
-import { type ModelPrice, type Rate, type Rates, rateFor, ratesAt, usdPerToken } from "../accounting/price.ts";
+import { rateFor, usdPerToken } from "../accounting/price.ts";
+import { priceAt, type PriceScope } from "../accounting/price-book.ts";
 import { effectiveCapability } from "../core/capability.ts";
 import type { BlockType } from "../core/chat.ts";
 import type { Narrowing } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Rate, Rates } from "../core/price.ts";
 import { COMMON_PARAMETERS } from "../core/params.ts";
 import type { Route } from "../core/route.ts";
 import type { ProviderSettings, Snapshot } from "../core/snapshot.ts";
@@ -32,13 +34,22 @@ function callableProviders(snapshot: Snapshot): readonly ProviderSettings[] {
   return [...snapshot.providers.values()].filter((settings) => settings.enabled);
 }
 
+/** For whom models are described, and when: scope and time decide their prices. */
+export interface ListingView {
+  readonly snapshot: Snapshot;
+  readonly scope: PriceScope;
+  readonly narrowing: Narrowing | null;
+  readonly nowMs: number;
+}
+
 /** `routes`: those that the caller may call. */
-export function listModels(snapshot: Snapshot, routes: Iterable<Route>, sources: ModelSources, nowMs: number, narrowing: Narrowing | null): readonly JsonObject[] {
+export function listModels(view: ListingView, routes: Iterable<Route>, sources: ModelSources): readonly JsonObject[] {
+  const { snapshot, narrowing } = view;
   const models = callableProviders(snapshot).flatMap((settings) => {
     const provider = sources.providers.get(settings.family);
     return provider === undefined ? [] : listedNames(settings, provider, sources)
           .filter((model) => narrowing === null || narrowing.permitsModel(`${settings.id}:${model}`))
-          .map((model) => describeModel({ settings, provider, model }, sources, nowMs));
+          .map((model) => describeModel({ settings, provider, model }, sources, view));
   });
   return [...Array.from(routes, (route) => describeRoute(route, snapshot, sources)), ...models];
 }
@@ -60,10 +71,10 @@ function listedNames(settings: ProviderSettings, provider: Provider, { builtIn }
   return settings.baseUrl === null || settings.baseUrl === provider.baseUrl ? cataloguedModels(provider) : [];
 }
 
-export function describeModel({ settings, provider, model }: NamedModel, { builtIn }: ModelSources, nowMs: number): JsonObject {
-  const { name, facts, price, generates } = modelKnowledge(settings, provider, model);
+export function describeModel({ settings, provider, model }: NamedModel, { builtIn }: ModelSources, { snapshot, scope, nowMs }: ListingView): JsonObject {
+  const { name, facts, generates } = modelKnowledge(settings, provider, model);
   const id = `${settings.id}:${model}`;
-  const rates = price === null ? null : ratesAt(price, nowMs);
+  const price = priceAt(snapshot.prices, scope, settings, provider, model, nowMs);
   return {
     id,
     object: "model",
@@ -73,7 +84,7 @@ export function describeModel({ settings, provider, model }: NamedModel, { built
     ...(facts.contextTokens !== null && { context_length: facts.contextTokens }),
     ...(facts.maxOutputTokens !== null && { top_provider: { max_completion_tokens: facts.maxOutputTokens } }),
     architecture: { input_modalities: inputModalities(provider, model), output_modalities: outputModalities(provider, model, generates) },
-    ...(rates !== null && { pricing: listedPrice(rates, 0), ...priceTiers(rates), price_id: (price as ModelPrice).id }),
+    ...(price !== null && { pricing: listedPrice(price.rates, 0), ...priceTiers(price.rates), price_id: price.id }),
     supported_parameters: supportedParameters(provider, model),
   };
 }
@@ -130,7 +141,10 @@ function outputModalities({ capabilities }: Provider, model: string, generates: 
 }
 
 function listedPrice(rates: Rates, promptTokens: number): JsonObject {
-  const fields = [["prompt", rates.prompt], ["completion", rates.completion], ["input_cache_read", rates.cacheRead], ["input_cache_write", rates.cacheWrite]] as const;
+  const fields = [
+    ["prompt", rates.prompt], ["completion", rates.completion], ["input_cache_read", rates.cacheRead], ["input_cache_write", rates.cacheWrite], ["internal_reasoning", rates.reasoning],
+    ["audio", rates.audioPrompt], ["image_output", rates.imageCompletion], ["request", rates.request],
+  ] as const;
   return Object.fromEntries(fields.flatMap(([field, rate]) => (rate === null ? [] : [[field, usdPerToken(rateFor(rate, promptTokens))]])));
 }
 

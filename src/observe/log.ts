@@ -73,6 +73,7 @@ export function callLine(record: CallRecord): string {
     number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
     number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
     record.cost === null ? "" : costJson(record.cost),
+    number("caller_cost_nano_usd", record.callerCost?.nanoUsd),
     record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
     record.nativeFinishReasons.length === 0 ? "" : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_WORDS)))}`,
     `,"params":${JSON.stringify(boundedFates(record.fates))}`,
@@ -96,8 +97,8 @@ function attemptJson(attempt: Attempt): string {
   return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
 }
 
-function costJson({ nanoUsd, priceId, counted }: CallCost): string {
-  return `,"cost_nano_usd":${nanoUsd}${text("price_id", priceId)},"cost_counted":${counted}`;
+function costJson({ nanoUsd, priceId }: CallCost): string {
+  return `,"cost_nano_usd":${nanoUsd}${text("price_id", priceId)}`;
 }
 
 function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse }: LimitTouch): string {

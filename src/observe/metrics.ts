@@ -62,7 +62,7 @@ export function openMetrics(targets: () => readonly TargetStanding[]): Metrics {
       const key = `${provider} ${record.status} ${record.stream} ${record.code} ${model}`;
       let group = groups.get(key);
       if (group === undefined) {
-        group = { provider, model, status: record.status, stream: record.stream ? "true" : "false", code: record.code, cancelled: 0, promptTokens: 0, completionTokens: 0, durations: [], firstTokens: [], own: [] };
+        group = { provider, model, status: record.status, stream: record.stream ? "true" : "false", code: record.code, cancelled: 0, promptTokens: 0, completionTokens: 0, costNanoUsd: 0, durations: [], firstTokens: [], own: [] };
         groups.set(key, group);
       }
       group.durations.push(record.totalMs / 1000);
@@ -71,6 +71,7 @@ export function openMetrics(targets: () => readonly TargetStanding[]): Metrics {
       if (record.stream && record.firstContentMs !== null) group.firstTokens.push(record.firstContentMs / 1000);
       group.promptTokens += record.usage?.prompt_tokens ?? 0;
       group.completionTokens += record.usage?.completion_tokens ?? 0;
+      group.costNanoUsd += record.cost?.nanoUsd ?? 0;
       if (group.durations.length < MAX_GROUP) return;
       count(group, meters);
       groups.delete(key);
@@ -92,6 +93,7 @@ function metersOf(registry: Registry) {
     firstToken: new Histogram({ name: "dragoman_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams.", labelNames, buckets: SECONDS, registers }),
     own: new Histogram({ name: "dragoman_own_seconds", help: "The gateway's own share of a call.", labelNames: [], buckets: OWN_SECONDS, registers }),
     tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
+    cost: new Counter({ name: "dragoman_cost_nano_usd_total", help: "What calls cost, in billionths of a dollar, as far as the price is known.", labelNames, registers }),
     cancelled: new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers }),
     inFlight: new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers }),
   };
@@ -104,6 +106,7 @@ function count(group: Group, meters: Meters): void {
   if (code !== null) meters.errors.inc({ ...labels, code }, group.durations.length);
   if (group.cancelled > 0) meters.cancelled.inc(labels, group.cancelled);
   if (group.promptTokens > 0) meters.tokens.inc({ ...labels, kind: "prompt" }, group.promptTokens);
+  if (group.costNanoUsd > 0) meters.cost.inc(labels, group.costNanoUsd);
   if (group.completionTokens > 0) meters.tokens.inc({ ...labels, kind: "completion" }, group.completionTokens);
   for (const seconds of group.durations) meters.duration.observe(labels, seconds);
   for (const seconds of group.firstTokens) meters.firstToken.observe(labels, seconds);
@@ -120,6 +123,7 @@ interface Group {
   cancelled: number;
   promptTokens: number;
   completionTokens: number;
+  costNanoUsd: number;
   /** Seconds, one for each call. */
   readonly durations: number[];
   readonly firstTokens: number[];

@@ -1,5 +1,7 @@
 // Configuration, identities and environment compiled into the one value that calls read. Pure, and total over what the schema accepts.
+import { compilePrices, type PriceDocument } from "../accounting/price-settings.ts";
 import type { Environment } from "../config/environment.ts";
+import type { Configured } from "../core/configured.ts";
 import type { Route } from "../core/route.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
@@ -28,12 +30,21 @@ export function compileSnapshot({ configuration, identities, families, environme
     tenantSettings: settingsById(configuration.tenants),
     projectSettings: settingsById(configuration.projects),
     ...compileRoutes(configuration, identities),
+    prices: compilePrices(configuredPrices(configuration, identities)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };
+}
+
+/** Those of the file. */
+function configuredPrices({ prices, tenants, projects }: Configuration, identities: Identities): readonly Configured<PriceDocument>[] {
+  const of = (place: string, documents: Readonly<Record<string, PriceDocument>>, tenantId: string | null, projectId: string | null): readonly Configured<PriceDocument>[] =>
+    Object.entries(documents).map(([name, document]) => ({ id: `${place}prices.${name}`, name, tenantId, projectId, origin: "file", setBy: null, version: 0, document }));
+  const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
+  return [...of("", prices, null, null), ...[...tenants].flatMap(([id, scope]) => of(`tenants.${id}.`, scope.prices, id, null)), ...[...projects].flatMap(([id, scope]) => of(`projects.${id}.`, scope.prices, tenantOf.get(id) ?? null, id))];
 }
 
 function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): ReadonlyMap<string, ScopeSettings> {

@@ -1,5 +1,6 @@
 // The whole configuration file: the sections that the folders export, put together. Every key has a default, so that no file is a file too.
 import { z } from "zod";
+import { pricesSection } from "../accounting/price-settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
@@ -17,6 +18,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     providers: providersSection(families),
     routes: routesSection,
     route_defaults: routeDefaultsSection,
+    prices: pricesSection,
     settings: settingsSection,
     tenants: tenantsSection,
     projects: projectsSection,

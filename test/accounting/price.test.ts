@@ -1,9 +1,10 @@
 // Prices in integers: no float sums, tiers, periods of the day, exact words of dollars.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { costOf, exactRate, type ModelPrice, type Rates, rateFor, rateOfMillion, ratesAt, usd, usdPerToken } from "../../src/accounting/price.ts";
+import { amountOf, exactRate, rateFor, rateOfMillion, ratesAt, usd, usdPerToken } from "../../src/accounting/price.ts";
+import { type ModelPrice, NO_RATES, type Rates } from "../../src/core/price.ts";
 
-const rates = (prompt: number): Rates => ({ prompt: { base: prompt, tiers: [] }, completion: null, cacheRead: null, cacheWrite: null });
+const rates = (prompt: number): Rates => ({ ...NO_RATES, prompt: { base: prompt, tiers: [] } });
 
 describe("[d4.7] money is kept in integers", () => {
   test("a rate is written in dollars for one token, exactly", () => {
@@ -12,11 +13,11 @@ describe("[d4.7] money is kept in integers", () => {
     expect(exactRate("0.0000000000000001")).toBe(1);
   });
   test("a cost is rounded up to a nano-dollar, and is what exact arithmetic gives", () => {
-    expect([usd(costOf(6000, rateOfMillion(3))), usd(costOf(1, 1)), usd(costOf(0, 5))]).toEqual(["0.018", "0.000000001", "0"]);
+    expect([usd(amountOf(6000, rateOfMillion(3))), usd(amountOf(1, 1)), usd(amountOf(0, 5))]).toEqual(["0.018", "0.000000001", "0"]);
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1_000_000_000 }), fc.integer({ min: 0, max: 1_000_000_000_000 }), (tokens, rate) => {
         const exact = (BigInt(tokens) * BigInt(rate) + 999_999n) / 1_000_000n;
-        expect(BigInt(costOf(tokens, rate))).toBe(exact);
+        expect(BigInt(amountOf(tokens, rate))).toBe(exact);
       }),
     );
   });

@@ -19,7 +19,7 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
-const NO_ROUTES = { routes: {}, defaults: {} };
+const NO_ROUTES = { routes: {}, defaults: {}, prices: {} };
 
 describe("without a file", () => {
   const configuration = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
@@ -57,6 +57,7 @@ describe("without a file", () => {
       ops: { open: false },
       providers: { allowPrivateAddresses: false, entries: new Map() },
       settings: { dropParams: false, disableStopSequenceLimit: false },
+      prices: {},
       routes: {},
       route_defaults: {},
       tenants: new Map(),

@@ -49,7 +49,7 @@ describe("classes", () => {
   test("[d6.1] one table makes the matrix and the listing: each provider answers for each parameter, and supported_parameters says the same", () => {
     const snapshot = gateway.context.snapshot();
     const models = new Map([...snapshot.providers].map(([id, settings]) => [id, { ...settings, models: [{ id: "m", name: null, contextLength: null, maxCompletionTokens: null, pricing: null }] }]));
-    const listed = listModels({ ...snapshot, providers: models }, [], { providers, builtIn: new Map() }, 0, null);
+    const listed = listModels({ snapshot: { ...snapshot, providers: models }, scope: { tenantId: null, projectId: null }, narrowing: null, nowMs: 0 }, [], { providers, builtIn: new Map() });
     for (const { id, capabilities } of providers.values()) {
       expect([id, Object.keys(capabilities.cells).toSorted()]).toEqual([id, [...COMMON_PARAMETERS, ...BLOCK_TYPES].toSorted()]);
       const supported = COMMON_PARAMETERS.filter((name) => capabilityOf(capabilities, name, "m").support !== "unsupported");

@@ -1,7 +1,7 @@
 // Decisions 5.5 through the whole gateway: synonyms, the deprecated form beside the new one, tools and the choice among them; and the fields whose
 // engine comes later, which are refused by name and never ignored.
 import { describe, expect, test } from "bun:test";
-import { answeringGateway, ask, FAMILIES, HELLO, MODELS, TOOL, WEATHER } from "./chat-calls.ts";
+import { answeringGateway, ask, FAMILIES, MODELS, TOOL, WEATHER } from "./chat-calls.ts";
 
 const gateway = answeringGateway();
 const outcomeOf = async (fields: Readonly<Record<string, unknown>>): Promise<string> => (await ask(gateway, fields)).outcome;
@@ -101,24 +101,6 @@ describe("tools", () => {
 });
 
 describe("fields whose engine comes later", () => {
-  const LATER: readonly (readonly [name: string, value: unknown, asksNothing: readonly unknown[], wrong: unknown])[] = [
-    ["input_cost_per_token", 0.000_001, [null], 1.01],
-    ["output_cost_per_token", 0.000_001, [null], -0.1],
-  ];
-  for (const [name, value, asksNothing, wrong] of LATER) {
-    test(`[d6.1] ${name} is checked, then refused by name and never ignored; where it asks for nothing the call goes through`, async () => {
-      const { outcome, error, wire } = await ask(gateway, { [name]: value });
-      expect([outcome, wire]).toEqual([`400 not_yet_supported ${name}`, null]);
-      expect(error!.message).toContain(name);
-      expect((await ask(gateway, { [name]: value, drop_params: true })).outcome).toBe(`400 not_yet_supported ${name}`);
-      for (const neutral of asksNothing) {
-        const passed = await ask(gateway, { [name]: neutral });
-        expect([neutral, passed.outcome, passed.wire]).toEqual([neutral, "200", { model: "gpt-4o", messages: [...HELLO] }]);
-      }
-      expect((await ask(gateway, { [name]: wrong })).outcome).toMatch(new RegExp(`^400 invalid_request ${name}`));
-    });
-  }
-
   test("[d6.1] a tool of type mcp is refused by name, alone and beside others", async () => {
     const mcp = { type: "mcp", server_label: "docs" };
     expect(await outcomeOf({ tools: [mcp] })).toBe("400 not_yet_supported tools[0].type");

@@ -83,6 +83,7 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
   const call: PlannedCall = {
     snapshot,
     context: { clock: systemClock, providers },
+    record: { tenantId: entry.tenant, projectId: entry.project },
     bounded: (totalMs) => {
       if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
     },

@@ -43,13 +43,14 @@ export function usageOf(native: JsonObject): Usage {
   const { cache_read_input_tokens: read, cache_creation_input_tokens: written, output_tokens_details: details } = native;
   const prompt = tokenCount(native["input_tokens"]) + tokenCount(read) + tokenCount(written);
   const completion = tokenCount(native["output_tokens"]);
+  const hour = isObject(native["cache_creation"]) ? tokenCount(native["cache_creation"]["ephemeral_1h_input_tokens"]) : 0;
   const thought = isObject(details) ? details["thinking_tokens"] : undefined;
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
     ...((typeof read === "number" || typeof written === "number") && {
-      prompt_tokens_details: { ...(typeof read === "number" && { cached_tokens: read }), ...(typeof written === "number" && { cache_write_tokens: written }) },
+      prompt_tokens_details: { ...(typeof read === "number" && { cached_tokens: read }), ...(typeof written === "number" && { cache_write_tokens: written }), ...(hour > 0 && { cache_write_1h_tokens: hour }) },
     }),
     ...(typeof thought === "number" && { completion_tokens_details: { reasoning_tokens: thought } }),
   };

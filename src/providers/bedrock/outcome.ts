@@ -1,7 +1,7 @@
 // How an answer ended and what it used, in our words: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stopReason),
 // API_runtime_TokenUsage.html
 import type { FinishReason, Usage } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { tokenCount } from "../token-count.ts";
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
@@ -39,13 +39,15 @@ export function usageOf(native: JsonObject): Usage {
   const read = native["cacheReadInputTokens"] ?? native["cacheReadInputTokenCount"];
   const written = native["cacheWriteInputTokens"] ?? native["cacheWriteInputTokenCount"];
   const prompt = tokenCount(native["inputTokens"]) + tokenCount(read) + tokenCount(written);
+  const details = Array.isArray(native["cacheDetails"]) ? (native["cacheDetails"] as readonly Json[]).filter(isObject) : [];
+  const hour = details.filter(({ ttl }) => ttl === "1h").reduce((sum, detail) => sum + tokenCount(detail["inputTokens"]), 0);
   const completion = tokenCount(native["outputTokens"]);
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
     ...((typeof read === "number" || typeof written === "number") && {
-      prompt_tokens_details: { ...(typeof read === "number" && { cached_tokens: read }), ...(typeof written === "number" && { cache_write_tokens: written }) },
+      prompt_tokens_details: { ...(typeof read === "number" && { cached_tokens: read }), ...(typeof written === "number" && { cache_write_tokens: written }), ...(hour > 0 && { cache_write_1h_tokens: hour }) },
     }),
   };
 }

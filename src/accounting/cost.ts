@@ -1,0 +1,157 @@
+// What a call costs, in whole nano-dollars, by its usage in OpenAI's shape: every token is counted once, at the price of its own kind, and of all parts
+// together what is less than a nano-dollar is rounded up once (decisions 4.7). docs/prices.md tells the rules.
+import type { Usage } from "../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import type { Rate, Rates } from "../core/price.ts";
+import { MILLION, rateFor } from "./price.ts";
+
+/** Tokens of a call by what they are; each token is in one part. */
+interface Parts {
+  readonly text: number;
+  readonly cacheRead: number;
+  readonly audioCacheRead: number;
+  readonly cacheWrite: number;
+  readonly cacheWriteHour: number;
+  readonly audioPrompt: number;
+  readonly imagePrompt: number;
+  readonly completion: number;
+  readonly reasoning: number;
+  readonly audioCompletion: number;
+  readonly imageCompletion: number;
+}
+
+/** Nano-dollars; null: something was used whose price is not known. At most what a number can count. */
+export function costOf(usage: Usage, rates: Rates): number | null {
+  const { prompt, completion } = rates;
+  const parts = partsOf(usage);
+  const sum = new Sum(usage.prompt_tokens);
+  sum.add(1, rates.request ?? FREE);
+  sum.add(parts.text, prompt);
+  sum.add(parts.cacheRead, rates.cacheRead ?? prompt);
+  sum.add(parts.audioCacheRead, rates.audioCacheRead ?? rates.cacheRead ?? prompt);
+  sum.add(parts.cacheWrite, rates.cacheWrite ?? prompt);
+  sum.add(parts.cacheWriteHour, rates.cacheWriteHour ?? rates.cacheWrite ?? prompt);
+  sum.add(parts.audioPrompt, rates.audioPrompt ?? prompt);
+  sum.add(parts.imagePrompt, rates.imagePrompt ?? prompt);
+  sum.add(parts.completion, completion);
+  sum.add(parts.reasoning, rates.reasoning ?? completion);
+  sum.add(parts.audioCompletion, rates.audioCompletion ?? completion);
+  sum.add(parts.imageCompletion, rates.imageCompletion ?? completion);
+  return sum.nanoUsd();
+}
+
+/**
+ * What a call is reserved at (decisions 4.2): its prompt, and `choices` answers of `outputBound` tokens each, at the dearer of the prices of text and
+ * reasoning. What sound, pictures and writes to a cache cost beyond is charged when the call settles. Null: the price is not known.
+ */
+export function costBound(promptTokens: number, outputBound: number, choices: number, rates: Rates): number | null {
+  const sum = new Sum(promptTokens);
+  sum.add(1, rates.request ?? FREE);
+  sum.add(promptTokens, rates.prompt);
+  sum.add(outputBound * choices, dearer(rates.completion, rates.reasoning, promptTokens));
+  return sum.nanoUsd();
+}
+
+const FREE: Rate = { base: 0, tiers: [] };
+
+function dearer(one: Rate | null, other: Rate | null, promptTokens: number): Rate | null {
+  return one === null || other === null ? one : rateFor(other, promptTokens) > rateFor(one, promptTokens) ? other : one;
+}
+
+/** A sum of tokens times rates without a fraction: whole nano-dollars and millionths of them apart. */
+class Sum {
+  readonly #promptTokens: number;
+  #whole = 0;
+  #millionths = 0;
+  #exact: bigint | null = null;
+  #isKnown = true;
+
+  constructor(promptTokens: number) {
+    this.#promptTokens = promptTokens;
+  }
+
+  add(units: number, rate: Rate | null): void {
+    if (units === 0) return;
+    if (rate === null) {
+      this.#isKnown = false;
+      return;
+    }
+    const perMillion = rate.tiers.length === 0 ? rate.base : rateFor(rate, this.#promptTokens);
+    const whole = units * Math.floor(perMillion / MILLION);
+    const millionths = units * (perMillion % MILLION);
+    if (this.#whole + whole > Number.MAX_SAFE_INTEGER || this.#millionths + millionths > MOST_MILLIONTHS) this.#exact = (this.#exact ?? 0n) + BigInt(units) * BigInt(perMillion);
+    else {
+      this.#whole += whole;
+      this.#millionths += millionths;
+    }
+  }
+
+  nanoUsd(): number | null {
+    if (!this.#isKnown) return null;
+    const rounded = this.#whole + Math.ceil(this.#millionths / MILLION);
+    if (this.#exact === null) return rounded;
+    const exact = (BigInt(this.#whole) * 1_000_000n + BigInt(this.#millionths) + this.#exact + 999_999n) / 1_000_000n;
+    return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
+  }
+}
+/** Up to here a part of a million is exact in a double. */
+const MOST_MILLIONTHS = 1e15;
+
+/**
+ * Details are parts of their figure, whatever a provider says: none takes more than is left. Where a provider does not say whether what it read from the cache
+ * was text or sound, it was text as far as there was text.
+ */
+function partsOf(usage: Usage): Parts {
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage;
+  const given = usage.prompt_tokens_details;
+  const made = usage.completion_tokens_details;
+  if (given === undefined && made === undefined) return { ...NO_PARTS, text: prompt, completion };
+  const input: JsonObject = given ?? {};
+  const output: JsonObject = made ?? {};
+
+  const cached = part(input["cached_tokens"], prompt);
+  const written = part(input["cache_write_tokens"], prompt - cached);
+  const writtenHour = part(input["cache_write_1h_tokens"], written);
+  const fresh = prompt - cached - written;
+  const audio = count(input["audio_tokens"]);
+  const audioCached = Math.max(cachedAudio(input, cached), Math.min(audio - Math.min(audio, fresh), cached));
+  const audioPrompt = Math.min(Math.max(0, audio - audioCached), fresh);
+  const imagePrompt = part(input["image_tokens"], fresh - audioPrompt);
+
+  const reasoning = count(output["reasoning_tokens"]);
+  // some leave reasoning out of their figure, and the total holds it: what was made is what the total has beside the prompt
+  const beyond = Math.min(reasoning, Math.max(0, usage.total_tokens - prompt - completion));
+  const generated = completion + beyond;
+  const reasoned = Math.min(reasoning, generated);
+  const audioCompletion = part(output["audio_tokens"], generated - reasoned);
+  const imageCompletion = part(output["image_tokens"], generated - reasoned - audioCompletion);
+  return {
+    text: fresh - audioPrompt - imagePrompt,
+    cacheRead: cached - audioCached,
+    audioCacheRead: audioCached,
+    cacheWrite: written - writtenHour,
+    cacheWriteHour: writtenHour,
+    audioPrompt,
+    imagePrompt,
+    completion: generated - reasoned - audioCompletion - imageCompletion,
+    reasoning: reasoned,
+    audioCompletion,
+    imageCompletion,
+  };
+}
+
+const NO_PARTS: Parts = { text: 0, cacheRead: 0, audioCacheRead: 0, cacheWrite: 0, cacheWriteHour: 0, audioPrompt: 0, imagePrompt: 0, completion: 0, reasoning: 0, audioCompletion: 0, imageCompletion: 0 };
+
+/** Where the provider tells it. */
+function cachedAudio({ cached_tokens_details: details }: JsonObject, cached: number): number {
+  return isObject(details) ? part(details["audio_tokens"], cached) : 0;
+}
+
+function part(value: Json | undefined, left: number): number {
+  return Math.min(count(value), left);
+}
+
+/** A figure of a provider's may be anything. */
+function count(value: Json | undefined): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}

@@ -1,0 +1,59 @@
+// The price of a call at one target, and what it has cost so far: every attempt that used something is charged at its own target's price, whichever path the
+// call ends on (decisions 4.7, 4.8).
+import { costOf } from "../accounting/cost.ts";
+import { type CurrentPrice, priceAt } from "../accounting/price-book.ts";
+import type { CallOptions, ChatRequest, Usage } from "../core/chat.ts";
+import { NO_RATES, type Rate, type Rates } from "../core/price.ts";
+import type { CallCost, CallRecord } from "../core/record.ts";
+import type { Call } from "./call.ts";
+import type { ChatContext } from "./context.ts";
+import type { Resolved } from "./resolve.ts";
+
+/** All of a call that a price depends on. */
+export type PricedCall = Pick<Call, "snapshot"> & { readonly context: Pick<ChatContext, "clock">; readonly record: Pick<CallRecord, "tenantId" | "projectId"> };
+
+/** Where a record says that a price came with the request. */
+const REQUEST_PRICE = "request";
+
+/** What the gateway knows; null: nothing. */
+export function knownPrice({ provider, target }: Pick<Resolved, "provider" | "target">, { snapshot, context, record }: PricedCall): CurrentPrice | null {
+  const settings = snapshot.providers.get(target.providerId);
+  // an address of the caller's own has a price of its own
+  if (settings === undefined || target.guardedField !== null) return null;
+  return priceAt(snapshot.prices, record, settings, provider, target.model, context.clock.now());
+}
+
+/** What budgets count: the caller's own price where the token may set one, else what is known (decisions 4.8). */
+export function countedPrice({ options }: Pick<ChatRequest, "options">, resolved: Pick<Resolved, "provider" | "target">, call: PricedCall & Pick<Call, "mayPrice">): CurrentPrice | null {
+  const known = knownPrice(resolved, call);
+  return call.mayPrice && options.ownPrice !== null ? { id: REQUEST_PRICE, rates: ratesOfCaller(options.ownPrice, known) } : known;
+}
+
+/** Charges the call for what it used at a target. What is used without a known price costs nothing that is known. */
+export function charge(call: PricedCall & Pick<Call, "mayPrice"> & { readonly record: CallRecord }, request: Pick<ChatRequest, "options">, resolved: Pick<Resolved, "provider" | "target">, usage: Usage): void {
+  const { record } = call;
+  record.cost = sumOf(record.cost, usage, countedPrice(request, resolved, call));
+  const { ownPrice } = request.options;
+  if (ownPrice !== null && !call.mayPrice) record.callerCost = sumOf(record.callerCost, usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) });
+}
+
+function sumOf(before: CallCost | null, usage: Usage, price: CurrentPrice | null): CallCost | null {
+  const nanoUsd = price === null ? null : costOf(usage, price.rates);
+  if (nanoUsd === null) return before;
+  return { nanoUsd: Math.min((before?.nanoUsd ?? 0) + nanoUsd, Number.MAX_SAFE_INTEGER), priceId: price!.id };
+}
+
+/** One price for all of the prompt, one for all of the answer; of the two the one that was not sent stays what it is. */
+function ratesOfCaller(own: NonNullable<CallOptions["ownPrice"]>, known: CurrentPrice | null): Rates {
+  const rates = known?.rates ?? NO_RATES;
+  return {
+    ...rates,
+    ...(own.prompt !== null && { prompt: flat(own.prompt), cacheRead: null, cacheWrite: null, cacheWriteHour: null, audioPrompt: null, audioCacheRead: null, imagePrompt: null }),
+    ...(own.completion !== null && { completion: flat(own.completion), reasoning: null, audioCompletion: null, imageCompletion: null }),
+    request: null,
+  };
+}
+
+function flat(rate: number): Rate {
+  return { base: rate, tiers: [] };
+}
