@@ -40,6 +40,31 @@ const isGlob = (model: string): boolean => model.includes("*");
 const literalLength = (model: string): number => model.replaceAll("*", "").length;
 const isDate = (text: string): boolean => !Number.isNaN(Date.parse(text));
 
+interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+type Figures = Readonly<Partial<Record<RateName, string | undefined>>>;
+
+/** What one figure says of another. */
+function priceProblems(price: Figures & { readonly per: keyof typeof DIGITS; readonly request?: string | undefined; readonly tiers?: readonly (Figures & { readonly above_prompt_tokens: number })[] | undefined }): readonly Problem[] {
+  const ofFigures = (path: Problem["path"], figures: Figures): readonly Problem[] => RATE_NAMES.flatMap((name) => figureProblems([...path, name], figures[name], MOST[price.per], DIGITS[price.per]));
+  const tiers = price.tiers ?? [];
+  return [
+    ...(price.prompt === undefined && price.completion === undefined ? [{ path: ["prompt"], message: "is missing, and so is `completion`: a price has at least one of them" }] : []),
+    ...ofFigures([], price),
+    ...figureProblems(["request"], price.request, MOST.request, REQUEST_DIGITS),
+    ...tiers.flatMap((tier, index) => ofFigures(["tiers", index], tier)),
+    ...tiers.flatMap(({ above_prompt_tokens: above }, index) => (above > (tiers[index - 1]?.above_prompt_tokens ?? 0) ? [] : [{ path: ["tiers", index, "above_prompt_tokens"], message: "is not above the tier before it" }])),
+  ];
+}
+
+function figureProblems(path: Problem["path"], text: string | undefined, most: number, digits: number): readonly Problem[] {
+  if (text === undefined) return [];
+  if ((text.split(".")[1]?.length ?? 0) > digits) return [{ path, message: `has more than ${digits} digits behind the point` }];
+  return Number(text) > most ? [{ path, message: `is above ${most} US dollars` }] : [];
+}
+
 export const priceSchema = z
   .strictObject({
     model: z
@@ -63,23 +88,7 @@ export const priceSchema = z
       .meta({ title: "From", description: "The price holds from the begin of this day (or this time) in UTC. Not set: always. Of several prices of a model the newest that has begun decides." }),
   })
   .superRefine((price, context) => {
-    if (price.prompt === undefined && price.completion === undefined) context.addIssue({ code: "custom", path: ["prompt"], message: "is missing, and so is `completion`: a price has at least one of them" });
-    const check = (path: readonly (string | number)[], text: string | undefined, most: number, digits: number): void => {
-      if (text === undefined) return;
-      if ((text.split(".")[1]?.length ?? 0) > digits) context.addIssue({ code: "custom", path: [...path], message: `has more than ${digits} digits behind the point` });
-      if (Number(text) > most) context.addIssue({ code: "custom", path: [...path], message: `is above ${most} US dollars` });
-    };
-    const each = (path: readonly (string | number)[], rates: Readonly<Partial<Record<RateName, string | undefined>>>): void => {
-      for (const name of RATE_NAMES) check([...path, name], rates[name], MOST[price.per], DIGITS[price.per]);
-    };
-    each([], price);
-    check(["request"], price.request, MOST.request, REQUEST_DIGITS);
-    let above = 0;
-    for (const [index, tier] of (price.tiers ?? []).entries()) {
-      each(["tiers", index], tier);
-      if (tier.above_prompt_tokens <= above) context.addIssue({ code: "custom", path: ["tiers", index, "above_prompt_tokens"], message: "is not above the tier before it" });
-      above = tier.above_prompt_tokens;
-    }
+    for (const { path, message } of priceProblems(price)) context.addIssue({ code: "custom", path: [...path], message });
   })
   .meta({ title: "Price", description: "What the tokens of a model cost, in US dollars." });
 
