@@ -1,13 +1,8 @@
 // The port to what counts: accounts on which calls reserve before they run, and settle after it. Drivers: memory.ts (one process), valkey/ (many). All pass
 // test/contract/limit-store.suite.ts. The algorithm is explained in docs/decisions.
-import type { LimitRule } from "../core/limit.ts";
+import type { Account } from "../core/limit.ts";
 
-/** One count: a rule, and the value of its scope where each value has a count of its own. */
-export interface Account {
-  readonly rule: LimitRule;
-  /** The value (an end user, a token, a model) where the rule's scope says `*`, else empty. */
-  readonly value: string;
-}
+export type { Account } from "../core/limit.ts";
 
 export interface Need {
   readonly account: Account;

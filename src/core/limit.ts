@@ -47,3 +47,41 @@ export interface LimitRule {
   readonly unpriced: "deny" | "allow";
   readonly thresholds: readonly Threshold[];
 }
+
+/** One count: a rule, and the value of its scope where each value has a count of its own. */
+export interface Account {
+  readonly rule: LimitRule;
+  /** The value (an end user, a token, a model) where the rule's scope says `*`, else empty. */
+  readonly value: string;
+}
+
+/** Where an attempt of a call goes. */
+export interface LimitedPlace {
+  readonly route: string;
+  readonly provider: string;
+  /** `<provider>:<model_name>`. */
+  readonly model: string;
+}
+
+/** What applies to the calls of one access token in one project. */
+export interface CallerLimits {
+  /** All of it, wherever a call goes. */
+  readonly rules: readonly LimitRule[];
+  /** Where budgets send calls instead of refusing them, each once. */
+  readonly degradeTo: readonly string[];
+  /** `user` is the end user whom the request names; null: none. The order is that of the rules. */
+  accountsAt(place: LimitedPlace, user: string | null): readonly Account[];
+}
+
+/** All limits and budgets that are configured, arranged so that a call finds its own at once. */
+export interface LimitSet {
+  /** Null: nothing applies to this caller, wherever his calls go. */
+  forCaller(tenantId: string, projectId: string, tokenId: string): CallerLimits | null;
+}
+
+export const NO_LIMITS: LimitSet = { forCaller: () => null };
+
+/** Rules that name a provider or a model count what goes there, attempt by attempt; all others count the call as a whole. */
+export function countsAttempts({ scope }: LimitRule): boolean {
+  return scope.provider !== undefined || scope.model !== undefined;
+}

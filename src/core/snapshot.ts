@@ -2,6 +2,7 @@
 import type { StoredCredential } from "./credential.ts";
 import type { AccessToken, Membership, Project } from "./identity.ts";
 import type { PriceBook } from "./price.ts";
+import type { LimitSet } from "./limit.ts";
 import type { Route } from "./route.ts";
 
 /** Settings of the specification; null means "not set here, ask the next wider scope". */
@@ -65,6 +66,8 @@ export interface Snapshot {
   readonly projectRoutes: ReadonlyMap<string, ReadonlyMap<string, Route>>;
   /** Prices that go before what is known of models elsewhere. */
   readonly prices: PriceBook;
+  /** Limits and budgets of tenants and projects (decisions 4). */
+  readonly limitRules: LimitSet;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;
   /** Null: nobody in front is believed. */

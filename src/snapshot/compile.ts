@@ -1,5 +1,6 @@
 // Configuration, identities and environment compiled into the one value that calls read. Pure, and total over what the schema accepts.
 import { compilePrices, type PriceDocument } from "../accounting/price-settings.ts";
+import { compileLimits } from "../admission/compile-limits.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
 import type { Route } from "../core/route.ts";
@@ -8,6 +9,7 @@ import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
+import { limitsOfFile } from "./file-limits.ts";
 import { compileProviders } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 
@@ -31,6 +33,7 @@ export function compileSnapshot({ configuration, identities, families, environme
     projectSettings: settingsById(configuration.projects),
     ...compileRoutes(configuration, identities),
     prices: compilePrices(configuredPrices(configuration, identities)),
+    limitRules: compileLimits(limitsOfFile(configuration, identities)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,

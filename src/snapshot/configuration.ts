@@ -1,6 +1,7 @@
 // The whole configuration file: the sections that the folders export, put together. Every key has a default, so that no file is a file too.
 import { z } from "zod";
 import { pricesSection } from "../accounting/price-settings.ts";
+import { budgetsSection, limitsSection } from "../admission/settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
@@ -19,6 +20,8 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     routes: routesSection,
     route_defaults: routeDefaultsSection,
     prices: pricesSection,
+    limits: limitsSection,
+    budgets: budgetsSection,
     settings: settingsSection,
     tenants: tenantsSection,
     projects: projectsSection,

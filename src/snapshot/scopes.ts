@@ -1,6 +1,7 @@
 // The sections `tenants:` and `projects:`: what the file says of single ones, by id.
 import { z } from "zod";
 import { type PriceDocument, pricesSection } from "../accounting/price-settings.ts";
+import { type BudgetDocument, budgetsSection, type LimitDocument, limitsSection } from "../admission/settings.ts";
 import { SCOPE_ID, scopeSettingsSection } from "../config/sections.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import type { RouteScope } from "../routing/compile-routes.ts";
@@ -10,6 +11,8 @@ export interface ScopeConfiguration extends RouteScope {
   readonly settings: ScopeSettings;
   /** By name. */
   readonly prices: Readonly<Record<string, PriceDocument>>;
+  readonly limits: Readonly<Record<string, LimitDocument>>;
+  readonly budgets: Readonly<Record<string, BudgetDocument>>;
 }
 
 const scopesSection = (title: string, noun: string) =>
@@ -22,12 +25,14 @@ const scopesSection = (title: string, noun: string) =>
           routes: routesSection.meta({ title: "Routes", description: `Routes of this ${noun}, as in \`routes\`. They go before wider ones of the same name.`, like: "routes" }),
           route_defaults: routeDefaultsSection.meta({ title: "Route defaults", description: `As in \`route_defaults\`, for every route that is used by this ${noun}.`, like: "route_defaults" }),
           prices: pricesSection.meta({ title: "Prices", description: `Prices of this ${noun}, as in \`prices\`. They go before wider ones.`, like: "prices" }),
+          limits: limitsSection.meta({ title: "Limits", description: `Limits of this ${noun}, as in \`limits\`.`, like: "limits" }),
+          budgets: budgetsSection.meta({ title: "Budgets", description: `Budgets of this ${noun}, as in \`budgets\`.`, like: "budgets" }),
         })
         .prefault({}),
     )
-    .transform((file): ReadonlyMap<string, ScopeConfiguration> => new Map(Object.entries(file).map(([id, { settings, routes, route_defaults: defaults, prices }]) => [id, { settings, routes, defaults, prices }])))
+    .transform((file): ReadonlyMap<string, ScopeConfiguration> => new Map(Object.entries(file).map(([id, { route_defaults: defaults, ...own }]) => [id, { ...own, defaults }])))
     .prefault({})
-    .meta({ title, description: `Settings, routes and prices of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
+    .meta({ title, description: `Settings, routes, prices, limits and budgets of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
 
 export const tenantsSection = scopesSection("Tenants", "tenant");
 export const projectsSection = scopesSection("Projects", "project");

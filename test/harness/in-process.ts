@@ -7,6 +7,7 @@ import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { type AccessToken, NOT_NARROWED, type Permission } from "../../src/core/identity.ts";
 import { NO_PRICES } from "../../src/core/price.ts";
+import { NO_LIMITS } from "../../src/core/limit.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { DIRECT_ROUTE, directRoute } from "../../src/core/route.ts";
 import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
@@ -64,7 +65,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, corsOrigins: [], opsOpen: false, ...options.snapshot,
+    prices: NO_PRICES, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];

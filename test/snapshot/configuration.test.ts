@@ -19,7 +19,7 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
-const NO_ROUTES = { routes: {}, defaults: {}, prices: {} };
+const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {} };
 
 describe("without a file", () => {
   const configuration = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
@@ -58,6 +58,8 @@ describe("without a file", () => {
       providers: { allowPrivateAddresses: false, entries: new Map() },
       settings: { dropParams: false, disableStopSequenceLimit: false },
       prices: {},
+      limits: {},
+      budgets: {},
       routes: {},
       route_defaults: {},
       tenants: new Map(),

@@ -1,0 +1,278 @@
+// The reservations of one call, from its first attempt to its one end (decisions 4.2). What counts the call as a whole is reserved with the first attempt and
+// topped up by later ones; what counts attempts is reserved and settled with each. Whatever has not ended when the call ends, ends with it.
+import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
+import type { LimitTouch } from "../core/record.ts";
+import { isShortage, type LimitStore, type Need, type Reservation, type Shortage, type Standing } from "./limit-store.ts";
+
+/** The most that an attempt may use. */
+export interface Demand {
+  /** Requests that go to the provider for it. */
+  readonly requests: number;
+  /** Tokens or nano-dollars; null: the price is not known. */
+  bound(rule: LimitRule): number | null;
+}
+
+export interface Used {
+  readonly tokens: number;
+  readonly nanoUsd: number;
+}
+
+/** An attempt that may run. */
+export interface Admitted {
+  /** It goes out: from here on its requests count, and `seen` says what it has used so far. */
+  called(seen: () => Used): void;
+  /** It is over; only the first end counts. */
+  end(): void;
+}
+
+/** An attempt that may not run; nothing was reserved for it. */
+export type Refused =
+  | { readonly kind: "short"; readonly shortage: Shortage }
+  /** A money budget, and no price (decisions 4.5). */
+  | { readonly kind: "unpriced"; readonly account: Account }
+  /** The budget wants its calls elsewhere from here on (decisions 4.6). */
+  | { readonly kind: "degraded"; readonly account: Account; readonly standing: Standing; readonly degradeTo: string };
+
+export function isRefused(result: Admitted | Refused): result is Refused {
+  return "kind" in result;
+}
+
+/** Told of an account whose rule has thresholds: it was charged, or it has refused. */
+export type OnCharged = (account: Account, refused: Standing | null) => void;
+
+/** An account as this call holds it: for the whole of it, or for one attempt. */
+interface Held {
+  readonly account: Account;
+  reserved: number;
+  /** By attempts that are over. */
+  used: number;
+  /** The most that those may use which are not. */
+  running: number;
+  /** The reservation that was made for it last: what was used beyond all of them is charged there. */
+  last: Open | null;
+  touch: LimitTouch | null;
+  /** Its budget is for the record alone, and would have refused what has no price. */
+  isUnpriced: boolean;
+}
+
+interface Open {
+  readonly reservation: Reservation;
+  /** Of each need; null: it was ended. */
+  readonly held: (Held | null)[];
+}
+
+interface Running {
+  readonly held: readonly Held[];
+  /** What it may use of each. */
+  readonly bounds: readonly number[];
+  readonly requests: number;
+  readonly open: Open | null;
+  /** Null: it has not been called. */
+  seen: (() => Used) | null;
+  isOver: boolean;
+}
+
+const NOTHING: Used = { tokens: 0, nanoUsd: 0 };
+
+export class CallAdmission {
+  readonly #store: LimitStore;
+  readonly #onCharged: OnCharged;
+  readonly #touches: LimitTouch[];
+  readonly #ofCall: Held[] = [];
+  readonly #opens: Open[] = [];
+  readonly #running: Running[] = [];
+  readonly #standings = new Map<Account, Standing>();
+  #wasCalled = false;
+  #isClosed = false;
+  /** One after the other: what the second needs depends on what the first got. */
+  #turn: Promise<unknown> | null = null;
+
+  /** `touches` is the record's list, and kept up to date. */
+  constructor(store: LimitStore, touches: LimitTouch[], onCharged: OnCharged) {
+    this.#store = store;
+    this.#touches = touches;
+    this.#onCharged = onCharged;
+  }
+
+  /** Of each account that bounds the call, how it stood when it was last reserved or refused. */
+  get standings(): ReadonlyMap<Account, Standing> {
+    return this.#standings;
+  }
+
+  /** `degrades`: a budget may refuse the attempt because it wants calls elsewhere. The answer comes at once where no network is needed. */
+  begin(accounts: readonly Account[], demand: Demand, degrades: boolean): Admitted | Refused | Promise<Admitted | Refused> {
+    if (this.#turn === null) return this.#begin(accounts, demand, degrades);
+    return this.#turn.then(() => this.begin(accounts, demand, degrades));
+  }
+
+  /** The call is over. Attempts that are not, end with what is seen of them now. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const running of this.#running) this.#end(running);
+    for (const held of this.#ofCall) held.used = usedOfCall(held, this.#wasCalled);
+    for (const open of this.#opens) this.#settle(open, (held, units) => this.#shareOf(held, units, open));
+  }
+
+  #begin(accounts: readonly Account[], demand: Demand, degrades: boolean): Admitted | Refused | Promise<Admitted | Refused> {
+    const needs: Need[] = [];
+    const needed: Held[] = [];
+    const all: Held[] = [];
+    const bounds: number[] = [];
+    for (const account of accounts) {
+      const { rule } = account;
+      const held = (countsAttempts(rule) ? undefined : this.#heldOfCall(account)) ?? { account, reserved: 0, used: 0, running: 0, last: null, touch: null, isUnpriced: false };
+      const known = boundOf(held, demand);
+      held.isUnpriced = known === null;
+      if (known === null && rule.mode === "enforce") return { kind: "unpriced", account };
+      const bound = known ?? 0;
+      all.push(held);
+      bounds.push(bound);
+      const units = isCounted(rule) ? bound : Math.max(0, held.used + held.running + bound - held.reserved);
+      if (units === 0 && held.last !== null) continue;
+      needed.push(held);
+      needs.push({ account, units, force: rule.mode === "audit" });
+    }
+    const take = (reserved: Reservation | Shortage): Admitted | Refused => (isShortage(reserved) ? this.#short(reserved) : this.#take(reserved, { needed, all, bounds, requests: demand.requests, degrades }));
+    if (needs.length === 0) return this.#admitted({ held: all, bounds, requests: demand.requests, open: null, seen: null, isOver: false });
+    const answer = this.#store.reserve(needs);
+    if (!(answer instanceof Promise)) return take(answer);
+    const turn = answer.then(take).finally(() => (this.#turn = null));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  #heldOfCall({ rule, value }: Account): Held | undefined {
+    for (const held of this.#ofCall) if (held.account.value === value && held.account.rule === rule) return held;
+    return undefined;
+  }
+
+  #short(shortage: Shortage): Refused {
+    const { need: { account }, standing } = shortage;
+    const { rule, value } = account;
+    this.#touches.push({ id: rule.id, value, unit: rule.unit, before: standing.used, reserved: 0, settled: 0, after: standing.used, wouldRefuse: false });
+    this.#standings.set(account, standing);
+    if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#onCharged(account, standing);
+    return { kind: "short", shortage };
+  }
+
+  #take(reservation: Reservation, { needed, all, bounds, requests, degrades }: { readonly needed: readonly Held[]; readonly all: readonly Held[]; readonly bounds: readonly number[]; readonly requests: number; readonly degrades: boolean }): Admitted | Refused {
+    const { needs, before, after, overdrawn } = reservation;
+    const elsewhere = this.#isClosed || !degrades ? null : degradedBy(reservation);
+    if (this.#isClosed || elsewhere !== null) {
+      reservation.release();
+      // the call has ended while it waited: nobody is told any more
+      return elsewhere ?? { kind: "short", shortage: { need: needs[0]!, standing: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true } };
+    }
+    const open: Open = { reservation, held: [...needed] };
+    this.#opens.push(open);
+    for (let index = 0; index < needed.length; index++) {
+      const held = needed[index]!;
+      const { units } = needs[index]!;
+      const { account } = held;
+      if (held.last === null && !countsAttempts(account.rule)) this.#ofCall.push(held);
+      held.reserved += units;
+      held.last = open;
+      this.#touch(held, before[index]!, after[index]!, held.isUnpriced || overdrawn.includes(index));
+      if (account.rule.mode === "enforce") this.#standings.set(account, after[index]!);
+    }
+    return this.#admitted({ held: all, bounds, requests, open, seen: null, isOver: false });
+  }
+
+  #touch(held: Held, before: Standing, after: Standing, wouldRefuse: boolean): void {
+    if (held.touch !== null && held.touch.wouldRefuse === wouldRefuse) {
+      held.touch.reserved = held.reserved;
+      held.touch.after = after.used;
+      return;
+    }
+    const { rule, value } = held.account;
+    const touch: LimitTouch = { id: rule.id, value, unit: rule.unit, before: held.touch?.before ?? before.used, reserved: held.reserved, settled: null, after: after.used, wouldRefuse };
+    if (held.touch === null) this.#touches.push(touch);
+    else this.#touches[this.#touches.indexOf(held.touch)] = touch;
+    held.touch = touch;
+  }
+
+  #admitted(running: Running): Admitted {
+    this.#running.push(running);
+    for (let index = 0; index < running.held.length; index++) running.held[index]!.running += running.bounds[index]!;
+    return {
+      called: (seen) => {
+        running.seen = seen;
+        this.#wasCalled = true;
+      },
+      end: () => this.#end(running),
+    };
+  }
+
+  #end(running: Running): void {
+    if (running.isOver) return;
+    running.isOver = true;
+    const used = running.seen !== null && running.held.some(({ account: { rule } }) => !isCounted(rule)) ? running.seen() : NOTHING;
+    let ofAttempt = false;
+    for (let index = 0; index < running.held.length; index++) {
+      const held = running.held[index]!;
+      held.running -= running.bounds[index]!;
+      const { rule } = held.account;
+      if (rule.unit === "tokens") held.used += used.tokens;
+      else if (rule.unit === "nano_usd") held.used += used.nanoUsd;
+      else if (rule.unit === "requests" && countsAttempts(rule)) held.used += running.seen === null ? 0 : running.requests;
+      ofAttempt ||= countsAttempts(rule);
+    }
+    if (ofAttempt && running.open !== null) this.#settle(running.open, (held) => (countsAttempts(held.account.rule) ? held.used : null));
+  }
+
+  /** `share` null: that need goes on. */
+  #settle({ reservation, held }: Open, share: (held: Held, units: number) => number | null): void {
+    const ended: Held[] = [];
+    const used = held.map((each, index) => {
+      const units = each === null ? null : share(each, reservation.needs[index]!.units);
+      if (each === null || units === null) return null;
+      held[index] = null;
+      ended.push(each);
+      const { touch } = each;
+      if (touch !== null) {
+        touch.settled = (touch.settled ?? 0) + units;
+        touch.after += (touch.unit === "concurrency" ? 0 : units) - reservation.needs[index]!.units;
+      }
+      return units;
+    });
+    if (ended.length === 0) return;
+    reservation.settle(used);
+    for (const { account } of ended) if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
+  }
+
+  /** Of what the call has used, so much as this reservation was made for; all that is left, if it is the last. */
+  #shareOf(held: Held, units: number, open: Open): number {
+    const share = held.last === open ? held.used : Math.min(units, held.used);
+    held.used -= share;
+    return share;
+  }
+}
+
+/** Counted one by one, and not by what an answer says. */
+function isCounted({ unit }: LimitRule): boolean {
+  return unit === "requests" || unit === "concurrency";
+}
+
+function boundOf({ account: { rule }, last }: Held, demand: Demand): number | null {
+  if (!isCounted(rule)) return demand.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
+  if (!countsAttempts(rule)) return last === null ? 1 : 0;
+  return rule.unit === "requests" ? demand.requests : 1;
+}
+
+function usedOfCall(held: Held, wasCalled: boolean): number {
+  const { unit } = held.account.rule;
+  if (unit === "requests") return wasCalled ? 1 : 0;
+  return unit === "concurrency" ? 0 : held.used;
+}
+
+/** The first budget of which so much was used before that its calls go elsewhere. */
+function degradedBy({ needs, before }: Reservation): Refused | null {
+  for (let index = 0; index < needs.length; index++) {
+    const { account, force } = needs[index]!;
+    const { used, limit } = before[index]!;
+    const reached = force ? undefined : account.rule.thresholds.findLast(({ percent, degradeTo }) => degradeTo !== null && used * 100 >= percent * limit);
+    if (reached?.degradeTo != null) return { kind: "degraded", account, standing: before[index]!, degradeTo: reached.degradeTo };
+  }
+  return null;
+}

@@ -1,0 +1,144 @@
+// Limits and budgets as they are configured -> the set that calls read: a caller's own are found by tenant, project and token, and what applies at a place is
+// worked out once. What belongs to others costs a call nothing.
+import type { Configured } from "../core/configured.ts";
+import { compileGlob, type Glob } from "../core/glob.ts";
+import type { Account, CallerLimits, LimitedPlace, LimitRule, LimitScope, LimitSet, Threshold } from "../core/limit.ts";
+import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.ts";
+
+/** What is remembered of callers, places and values: tokens of a tenant are many, and callers choose models. */
+const MAX_REMEMBERED = 4_096;
+const ANY = "*";
+
+export interface ConfiguredLimits {
+  readonly limits: readonly Configured<LimitDocument>[];
+  readonly budgets: readonly Configured<BudgetDocument>[];
+}
+
+export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
+  const rules = [...limits.map(ruleOfLimit), ...budgets.map(ruleOfBudget)];
+  if (rules.length === 0) return { forCaller: () => null };
+  const ofAll = rules.filter(({ tenantId }) => tenantId === null);
+  const byTenant = Map.groupBy(rules.filter(({ tenantId }) => tenantId !== null), ({ tenantId }) => tenantId!);
+  const tenants = new Map<string, readonly PreparedRule[]>();
+  const callers = new Map<string, CallerLimits | null>();
+  const ofTenant = (tenantId: string): readonly PreparedRule[] => {
+    // counts belong to a tenant: one that is for all counts each for itself
+    const make = (): readonly PreparedRule[] => [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId }));
+    return remember(tenants, tenantId, make);
+  };
+  return {
+    forCaller(tenantId, projectId, tokenId) {
+      if (ofAll.length === 0 && !byTenant.has(tenantId)) return null;
+      return remember(callers, `${tenantId}\n${projectId}\n${tokenId}`, () => {
+        const own = ofTenant(tenantId).filter(({ rule, matchesToken }) => (rule.projectId === null || rule.projectId === projectId) && matchesToken(tokenId));
+        return own.length === 0 ? null : callerLimits(own, tokenId);
+      });
+    },
+  };
+}
+
+function remember<T>(memory: Map<string, T>, key: string, make: () => T): T {
+  const known = memory.get(key);
+  if (known !== undefined) return known;
+  if (memory.size >= MAX_REMEMBERED) memory.clear();
+  const made = make();
+  memory.set(key, made);
+  return made;
+}
+
+type ScopedRule = Omit<LimitRule, "tenantId"> & { readonly tenantId: string | null };
+
+function ruleOfLimit({ id, name, tenantId, projectId, document }: Configured<LimitDocument>): ScopedRule {
+  return {
+    ...sharedOf(document), id, name: name ?? document.name ?? id, kind: "limit", tenantId, projectId,
+    unit: document.metric, window: document.window ?? null, limit: document.limit, unpriced: "allow", thresholds: [],
+  };
+}
+
+function ruleOfBudget({ id, name, tenantId, projectId, document }: Configured<BudgetDocument>): ScopedRule {
+  return {
+    ...sharedOf(document), id, name: name ?? document.name ?? id, kind: "budget", tenantId, projectId,
+    unit: document.usd === undefined ? "tokens" : "nano_usd", window: document.window, limit: document.usd === undefined ? document.tokens! : nanoUsdOf(document.usd),
+    unpriced: document.unpriced, thresholds: document.thresholds.map(thresholdOf).toSorted((a, b) => a.percent - b.percent),
+  };
+}
+
+function sharedOf({ scope, mode, on_store_failure: onStoreFailure, assume_output_tokens: assumeOutputTokens }: LimitDocument | BudgetDocument): Pick<LimitRule, "scope" | "mode" | "onStoreFailure" | "assumeOutputTokens"> {
+  return { scope: Object.fromEntries(Object.entries(scope).filter(([, value]) => value !== undefined)), mode, onStoreFailure, assumeOutputTokens };
+}
+
+function thresholdOf(entry: BudgetDocument["thresholds"][number]): Threshold {
+  return typeof entry === "number" ? { percent: entry, degradeTo: null } : { percent: entry.percent, degradeTo: entry.degrade_to ?? null };
+}
+
+/** A rule with its globs compiled. */
+interface PreparedRule {
+  readonly rule: LimitRule;
+  readonly matchesToken: Glob;
+  readonly matchesPlace: (place: LimitedPlace) => boolean;
+  /** Null: the rule does not look at the end user. */
+  readonly matchesUser: Glob | null;
+  /** The one account of a rule whose scope has no `*`. */
+  readonly only: Account | null;
+  readonly accounts: Map<string, Account>;
+}
+
+const EVERYTHING: Glob = () => true;
+const globOf = (pattern: string | undefined): Glob => (pattern === undefined || pattern === ANY ? EVERYTHING : compileGlob(pattern));
+
+function preparedRule(rule: LimitRule): PreparedRule {
+  const { scope } = rule;
+  const [route, provider, model] = [globOf(scope.route), globOf(scope.provider), globOf(scope.model)];
+  return {
+    rule,
+    matchesToken: globOf(scope.token),
+    matchesPlace: (place) => route(place.route) && provider(place.provider) && model(place.model),
+    matchesUser: scope.user === undefined ? null : globOf(scope.user),
+    only: Object.values(scope).includes(ANY) ? null : { rule, value: "" },
+    accounts: new Map(),
+  };
+}
+
+/** What applies at one place, without the end users. */
+interface PlaceLimits {
+  readonly fixed: readonly Account[];
+  readonly byUser: readonly PreparedRule[];
+}
+
+function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimits {
+  const places = new Map<string, PlaceLimits>();
+  const at = (place: LimitedPlace): PlaceLimits => {
+    const there = own.filter(({ matchesPlace }) => matchesPlace(place));
+    return {
+      fixed: there.filter(({ matchesUser }) => matchesUser === null).map((each) => accountOf(each, tokenId, place, "")),
+      byUser: there.filter(({ matchesUser }) => matchesUser !== null),
+    };
+  };
+  return {
+    rules: own.map(({ rule }) => rule),
+    degradeTo: [...new Set(own.flatMap(({ rule: { mode, thresholds } }) => (mode === "audit" ? [] : thresholds.flatMap(({ degradeTo }) => degradeTo ?? []))))],
+    accountsAt(place, user) {
+      const { fixed, byUser } = remember(places, `${place.route}\n${place.model}`, () => at(place));
+      if (user === null || byUser.length === 0) return fixed;
+      return [...fixed, ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, tokenId, place, user))];
+    },
+  };
+}
+
+function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedPlace, user: string): Account {
+  const { rule, only, accounts } = prepared;
+  if (only !== null) return only;
+  const value = valueOf(rule.scope, tokenId, place, user);
+  return remember(accounts, value, () => ({ rule, value }));
+}
+
+/** The user stands last: only in his name may be what separates the values. */
+function valueOf(scope: LimitScope, tokenId: string, { route, provider, model }: LimitedPlace, user: string): string {
+  const values: string[] = [];
+  if (scope.token === ANY) values.push(tokenId);
+  if (scope.route === ANY) values.push(route);
+  if (scope.provider === ANY) values.push(provider);
+  if (scope.model === ANY) values.push(model);
+  if (scope.user === ANY) values.push(user);
+  return values.length === 1 ? values[0]! : values.join("\n");
+}

@@ -1,0 +1,78 @@
+// What a caller hears when his limits or budgets have no room (decisions 4.3, 4.5): which of them, what is left, and when it is worth trying again.
+import { usd } from "../accounting/price.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Account, LimitRule, LimitScope } from "../core/limit.ts";
+import { formatRetryAfter } from "../wire/retry-after.ts";
+import type { Refused } from "./call-admission.ts";
+import type { Shortage, Standing } from "./limit-store.ts";
+
+/** `nowMs` is the time since 1970. */
+export function refusalError(refused: Refused, nowMs: number): GatewayError {
+  if (refused.kind === "short") return shortageError(refused.shortage, nowMs);
+  if (refused.kind === "unpriced") {
+    return new GatewayError("model_unpriced", `The budget ${JSON.stringify(refused.account.rule.name)} counts money, and the price of this model is not known.`, { metadata: named(refused.account) });
+  }
+  const { account, standing, degradeTo } = refused;
+  return new GatewayError("insufficient_quota", `The budget ${JSON.stringify(account.rule.name)} lets calls of this kind go to ${degradeTo} only.`, {
+    metadata: { reason: "budget_degraded", ...described(account, standing) },
+    headers: untilReset(standing.resetsAtMs, nowMs),
+  });
+}
+
+function shortageError({ need: { account, units }, standing, fitsAtMs, exceedsLimit, unavailable }: Shortage, nowMs: number): GatewayError {
+  const { rule } = account;
+  const metadata = described(account, standing);
+  const name = JSON.stringify(rule.name);
+  if (unavailable) return new GatewayError("limit_store_unavailable", `The limit ${name} cannot be counted now, and is not to be passed uncounted.`, { metadata, headers: { "retry-after": "1" } });
+  if (rule.kind === "budget") {
+    const words = exceedsLimit ? `This call may take ${amount(units, rule)}, more than the whole budget ${name} of ${amount(rule.limit, rule)}.` : `The budget ${name} of ${amount(rule.limit, rule)}${rule.window === "total" ? "" : ` per ${rule.window}`} has no room for this call.`;
+    return new GatewayError("insufficient_quota", words, { metadata: { reason: exceedsLimit ? "exceeds_limit" : "budget_exceeded", ...metadata }, headers: exceedsLimit ? {} : untilReset(fitsAtMs, nowMs) });
+  }
+  const bound = rule.window === null ? `${rule.limit} calls at the same time` : `${amount(rule.limit, rule)} per ${rule.window}`;
+  if (exceedsLimit) {
+    return new GatewayError("rate_limit_exceeded", `This call may take ${amount(units, rule)}, more than the whole rate limit ${name} of ${bound}.`, {
+      metadata: { reason: "exceeds_limit", ...metadata },
+      headers: { "x-should-retry": "false" },
+    });
+  }
+  const waitMs = Math.max(1, Math.ceil((fitsAtMs ?? nowMs) - nowMs));
+  return new GatewayError("rate_limit_exceeded", `The rate limit ${name} of ${bound} is reached; try again in ${Math.ceil(waitMs / 1000)} s.`, { metadata, headers: formatRetryAfter(waitMs) });
+}
+
+function untilReset(resetsAtMs: number | null, nowMs: number): Readonly<Record<string, string>> {
+  return resetsAtMs === null ? {} : { "retry-after": String(Math.max(1, Math.ceil((resetsAtMs - nowMs) / 1000))) };
+}
+
+function amount(units: number, { unit }: LimitRule): string {
+  return unit === "nano_usd" ? `${usd(units)} USD` : `${units} ${unit === "concurrency" ? "calls" : unit}`;
+}
+
+/** What of it a caller may know: he belongs to its tenant. Money as decimal text in dollars. */
+function described(account: Account, { remaining, resetsAtMs }: Standing): JsonObject {
+  const { rule } = account;
+  const shown = (units: number): string | number => (rule.unit === "nano_usd" ? usd(units) : units);
+  return {
+    ...named(account),
+    window: rule.window,
+    unit: rule.unit === "nano_usd" ? "usd" : rule.unit,
+    limit_value: shown(rule.limit),
+    remaining: shown(remaining),
+    resets_at: resetsAtMs === null ? null : new Date(Math.ceil(resetsAtMs)).toISOString(),
+  };
+}
+
+function named({ rule, value }: Account): JsonObject {
+  return { limit: rule.name, scope: { ...(rule.projectId === null ? { tenant: rule.tenantId } : { project: rule.projectId }), ...valuesOf(rule.scope, value) } };
+}
+
+/** The scope with what stands in the place of its `*`. */
+function valuesOf(scope: LimitScope, value: string): LimitScope {
+  const order = ["token", "route", "provider", "model", "user"] as const;
+  const open = order.filter((key) => scope[key] === "*");
+  if (open.length === 0) return scope;
+  const parts = value.split("\n");
+  // a user's name may hold what separates the values, and is the last
+  const values = [...parts.slice(0, open.length - 1), parts.slice(open.length - 1).join("\n")];
+  return { ...scope, ...Object.fromEntries(open.map((key, index) => [key, values[index]])) };
+}

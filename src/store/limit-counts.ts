@@ -1,0 +1,41 @@
+// What limits of one process have counted, kept over a restart: a SQLite file of its own in the data folder, so that a database of records that is slow, shared
+// or down has no part in it.
+import { Database } from "bun:sqlite";
+
+/** A count by its rule and the value of its scope. */
+export interface KeptCount {
+  readonly rule: string;
+  readonly value: string;
+  /** Null: nothing counts any more. */
+  readonly state: string | null;
+}
+
+export interface CountKeeper {
+  read(): readonly KeptCount[];
+  /** All or none; throws what the disk says. Synchronous: it is short. */
+  write(rows: readonly KeptCount[]): void;
+  close(): void;
+}
+
+/** Throws where the file cannot be opened or is none of ours. */
+export function openLimitCounts(file: string): CountKeeper {
+  const database = new Database(file, { create: true, strict: true });
+  // the process may die, and the last write is there; only with the machine the last seconds may be lost
+  database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA synchronous = NORMAL");
+  database.run("PRAGMA busy_timeout = 1000");
+  database.run("CREATE TABLE IF NOT EXISTS limit_count (rule TEXT NOT NULL, value TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (rule, value)) WITHOUT ROWID");
+  const put = database.query<unknown, [string, string, string]>("INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state");
+  const drop = database.query<unknown, [string, string]>("DELETE FROM limit_count WHERE rule = ?1 AND value = ?2");
+  const writeAll = database.transaction((rows: readonly KeptCount[]) => {
+    for (const { rule, value, state } of rows) {
+      if (state === null) drop.run(rule, value);
+      else put.run(rule, value, state);
+    }
+  });
+  return {
+    read: () => database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all(),
+    write: (rows) => writeAll(rows),
+    close: () => database.close(),
+  };
+}
