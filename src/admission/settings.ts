@@ -28,7 +28,7 @@ const scopeSchema = z
   .prefault({})
   .meta({
     title: "Scope",
-    description: "What is counted, within the tenant or project; all that is named has to hold. A value is exact or a glob (`openai:*`), and everything that it matches shares one count; `*` alone gives each value a count of its own. Empty: everything.",
+    description: "What is counted, within the tenant or project; all that is named has to hold. A value is exact or a glob (`prefix*`), and everything that it matches shares one count; `*` alone gives each value a count of its own. Empty: everything.",
   });
 
 const shared = {
