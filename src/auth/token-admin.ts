@@ -1,8 +1,10 @@
 // The life of access tokens: made, listed, rotated, revoked, and the first one of all (decisions 2.4 to 2.8). Used by the command line and the admin
 // API. What is wrong with a request is an Error whose message names what there is; no message repeats a token.
 import { NOT_NARROWED, PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
-import type { Identities, StoredToken } from "../store/records.ts";
-import type { Store } from "../store/store.ts";
+import type { Page, PageRequest, Reader } from "../store/reader.ts";
+import type { StoredToken } from "../store/records.ts";
+import { type Store, StoreError } from "../store/store.ts";
+import type { Writer } from "../store/writer.ts";
 import { isIpRange } from "../wire/ip-range.ts";
 import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
 
@@ -56,11 +58,10 @@ export interface TokenSummary extends Omit<AccessToken, "secrets"> {
 }
 
 /** Throws Error for an unknown project, user, role or permission, and StoreError. */
-export async function createToken(store: Store, request: TokenRequest, nowMs: number): Promise<IssuedToken> {
-  const identities = await store.readIdentities();
+export async function createToken(writer: Writer, request: TokenRequest, nowMs: number): Promise<IssuedToken> {
   const kind: TokenKind = request.personal === true ? "personal" : "project";
-  const owner = kind === "personal" ? personalOwner(request, identities) : projectOwner(request, identities);
-  const lifetimeMs = lifetime(request.expiresInDays ?? null, DEFAULT_DAYS[kind] * DAY_MS, capMs(identities, owner.tenantId, kind));
+  const owner = await (kind === "personal" ? personalOwner(request, writer) : projectOwner(request, writer));
+  const lifetimeMs = lifetime(request.expiresInDays ?? null, DEFAULT_DAYS[kind] * DAY_MS, await capMs(writer, owner.tenantId, kind));
   const { id, text, sha256 } = newAccessToken(kind);
   const record: StoredToken = {
     id,
@@ -77,39 +78,35 @@ export async function createToken(store: Store, request: TokenRequest, nowMs: nu
     expiresAtMs: nowMs + lifetimeMs,
     revokedAtMs: null,
   };
-  await store.insertToken(record);
+  await writer.createToken(record);
   return { id, text, record };
 }
 
 /** Gives the token another secret and a new life. Throws Error for an unknown or revoked token and for an overlap that is too short, and StoreError. */
-export async function rotateToken(store: Store, tokenId: string, options: RotationOptions, nowMs: number): Promise<IssuedToken> {
+export async function rotateToken(writer: Writer, tokenId: string, options: RotationOptions, nowMs: number): Promise<IssuedToken> {
   const overlapMs = options.overlapMs ?? DEFAULT_OVERLAP_MS;
   if (!(overlapMs >= SHORTEST_OVERLAP_MS) || !Number.isFinite(overlapMs))
     throw new Error("The overlap of a rotation is at least 30 minutes, so that every client can change over. To end a token at once, revoke it.");
-  const identities = await store.readIdentities();
-  const { id, kind, tenantId } = knownToken(tokenId, identities);
-  const cap = capMs(identities, tenantId, kind);
+  const { id, kind, tenantId } = await knownToken(tokenId, writer);
+  const cap = await capMs(writer, tenantId, kind);
   const { text, sha256 } = newTokenText(kind, id);
-  const record = await store.changeToken(id, (token) => {
+  const record = await writer.changeToken(id, (token) => {
     if (token.revokedAtMs !== null) throw new Error(`The access token ${id} is revoked, which is for good. Make a new one with \`dragoman token create\`.`);
     const lifetimeMs = lifetime(options.expiresInDays ?? null, token.lifetimeMs, cap);
     const secrets = [...retired(token, nowMs, nowMs + overlapMs), { sha256, retiresAtMs: null }];
     return { ...token, secrets, lifetimeMs, expiresAtMs: nowMs + lifetimeMs };
   });
-  if (record === null) throw unknownToken(tokenId, identities);
   return { id, text, record };
 }
 
 /** For good, and at once. The time of a first revocation stays. Throws Error for an unknown token, and StoreError. */
-export async function revokeToken(store: Store, tokenId: string, nowMs: number): Promise<AccessToken> {
-  const id = parseTokenText(tokenId)?.id ?? tokenId;
-  const record = await store.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
-  if (record === null) throw unknownToken(tokenId, await store.readIdentities());
-  return record;
+export async function revokeToken(writer: Writer, tokenId: string, nowMs: number): Promise<AccessToken> {
+  const { id } = await knownToken(tokenId, writer);
+  return writer.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
 }
 
 /** Never secrets, nor their hashes. The newest first. */
-export async function listTokens(store: Store, nowMs: number): Promise<readonly TokenSummary[]> {
+export async function listTokens(store: Pick<Store, "readIdentities">, nowMs: number): Promise<readonly TokenSummary[]> {
   const { tokens } = await store.readIdentities();
   return tokens.map((token) => summary(token, nowMs)).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 }
@@ -150,24 +147,26 @@ export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly
 
 type Owner = Pick<AccessToken, "tenantId" | "projectId" | "userId" | "role">;
 
-function projectOwner(request: TokenRequest, { projects }: Identities): Owner {
+async function projectOwner(request: TokenRequest, reader: Reader): Promise<Owner> {
   if (request.userId != null) throw new Error("A project token belongs to a project and has no user. For a token of a user, ask for a personal one.");
-  const project = chosen("project", request.projectId ?? null, projects);
+  const project = await chosen("project", request.projectId ?? null, (id) => reader.findProject(id), (page) => reader.listProjects(page));
   return { tenantId: project.tenantId, projectId: project.id, userId: null, role: checkedRole(request.role ?? "developer") };
 }
 
-function personalOwner(request: TokenRequest, { users, memberships }: Identities): Owner {
+async function personalOwner(request: TokenRequest, reader: Reader): Promise<Owner> {
   if (request.projectId != null || request.role != null) throw new Error("A personal token has no project and no role of its own: the memberships of its user decide both.");
-  const user = chosen("user", request.userId ?? null, users);
-  if (!memberships.some((membership) => membership.userId === user.id)) throw new Error(`The user ${user.id} has no role anywhere, so the token could do nothing. Give the user a membership first.`);
+  const user = await chosen("user", request.userId ?? null, (id) => reader.findUser(id), (page) => reader.listUsers(page));
+  if ((await reader.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0) throw new Error(`The user ${user.id} has no role anywhere, so the token could do nothing. Give the user a membership first.`);
   return { tenantId: user.tenantId, projectId: null, userId: user.id, role: null };
 }
 
-function chosen<T extends { readonly id: string }>(what: "project" | "user", id: string | null, all: readonly T[]): T {
-  const found = id === null ? (all.length === 1 ? all[0] : undefined) : all.find((one) => one.id === id);
-  if (found !== undefined) return found;
+async function chosen<T extends { readonly id: string }>(what: "project" | "user", id: string | null, find: (id: string) => Promise<T | null>, list: (page: PageRequest) => Promise<Page<T>>): Promise<T> {
+  const found = id === null ? null : await find(id);
+  if (found !== null) return found;
+  const { data: all, nextCursor } = await list({ limit: LISTED });
+  if (id === null && all.length === 1) return all[0]!;
   if (all.length === 0) throw new Error(`There is no ${what} yet. The first start of the server makes one.`);
-  throw new Error(`${id === null ? `There is more than one ${what}: say which.` : `There is no ${what} ${JSON.stringify(id)}.`} There ${all.length === 1 ? "is" : "are"}: ${listed(all.map((one) => one.id))}.`);
+  throw new Error(`${id === null ? `There is more than one ${what}: say which.` : `There is no ${what} ${JSON.stringify(id)}.`} There ${all.length === 1 ? "is" : "are"}: ${listed(all.map((one) => one.id), nextCursor !== null)}.`);
 }
 
 function checkedRole(word: string): Role {
@@ -217,8 +216,8 @@ function lifetime(days: number | null, defaultMs: number, cap: number): number {
   return ms;
 }
 
-function capMs({ tenants }: Identities, tenantId: string, kind: TokenKind): number {
-  const caps = tenants.find((tenant) => tenant.id === tenantId)?.tokenCaps;
+async function capMs(reader: Reader, tenantId: string, kind: TokenKind): Promise<number> {
+  const caps = (await reader.findTenant(tenantId))?.tokenCaps;
   const days = kind === "personal" ? caps?.personalDays : caps?.projectDays;
   return days == null ? Infinity : days * DAY_MS;
 }
@@ -235,19 +234,16 @@ function summary(token: AccessToken, nowMs: number): TokenSummary {
 }
 
 /** By id, or by the whole text that somebody pasted. */
-function knownToken(idOrText: string, identities: Identities): AccessToken {
-  const id = parseTokenText(idOrText)?.id ?? idOrText;
-  const token = identities.tokens.find((one) => one.id === id);
-  if (token === undefined) throw unknownToken(idOrText, identities);
-  return token;
-}
-
-function unknownToken(idOrText: string, { tokens }: Identities): Error {
+async function knownToken(idOrText: string, reader: Reader): Promise<AccessToken> {
+  const token = await reader.findToken(parseTokenText(idOrText)?.id ?? idOrText);
+  if (token !== null) return token;
   // Anything longer than an id may be a token with a typing error in it.
   const named = /^\w{1,12}$/.test(idOrText) ? ` with the id ${idOrText}` : " with this id";
-  return new Error(`There is no access token${named}. ${tokens.length === 0 ? "There are none yet." : `There are: ${listed(tokens.map((token) => `${token.id} (${token.name})`))}.`}`);
+  const { data: tokens, nextCursor } = await reader.listTokens({ limit: LISTED });
+  const known = tokens.map(({ id, name }) => `${id} (${name})`);
+  throw new StoreError("unknown", `There is no access token${named}. ${known.length === 0 ? "There are none yet." : `There are: ${listed(known, nextCursor !== null)}.`}`);
 }
 
-function listed(words: readonly string[]): string {
-  return words.length <= LISTED ? words.join(", ") : `${words.slice(0, LISTED).join(", ")} and ${words.length - LISTED} more`;
+function listed(words: readonly string[], areMore = false): string {
+  return areMore ? `${words.join(", ")} and others` : words.join(", ");
 }

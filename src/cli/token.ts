@@ -5,7 +5,9 @@ import { resolveConfigFile, resolveServerOptions } from "../config/server-option
 import { systemClock } from "../core/clock.ts";
 import { openExistingStore, PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
+import { LOCAL_ACTOR } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
+import type { Writer } from "../store/writer.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
 export interface StoreFlags {
@@ -39,16 +41,16 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
     ipRanges: flags.ip ?? [],
     expiresInDays: flags.expiresInDays ?? null,
   };
-  printIssued(await withStore(flags, environment, (store) => createToken(store, request, systemClock.now())), flags);
+  printIssued(await withChange(flags, environment, (writer) => createToken(writer, request, systemClock.now())), flags);
 }
 
 export async function rotate(id: string, flags: StoreFlags & { readonly overlapMinutes?: number }, environment: Environment): Promise<void> {
   const overlapMs = flags.overlapMinutes === undefined ? null : flags.overlapMinutes * 60_000;
-  printIssued(await withStore(flags, environment, (store) => rotateToken(store, id, { overlapMs }, systemClock.now())), flags);
+  printIssued(await withChange(flags, environment, (writer) => rotateToken(writer, id, { overlapMs }, systemClock.now())), flags);
 }
 
 export async function revoke(id: string, flags: StoreFlags, environment: Environment): Promise<void> {
-  const record = await withStore(flags, environment, (store) => revokeToken(store, id, systemClock.now()));
+  const record = await withChange(flags, environment, (writer) => revokeToken(writer, id, systemClock.now()));
   if (flags.json === true) printJson({ id: record.id, revoked_at: iso(record.revokedAtMs!) });
   else printLine(`The access token ${record.id} (${record.name}) is revoked.`);
 }
@@ -73,6 +75,10 @@ function printIssued({ id, text, record }: IssuedToken, flags: StoreFlags): void
   if (flags.json === true)
     printJson({ id, token: text, name: record.name, kind: record.kind, tenant: record.tenantId, project: record.projectId, user: record.userId, role: record.role, permissions: record.permissions, models: record.models, routes: record.routes, ip: record.ipRanges, expires_at: iso(record.expiresAtMs) });
   else printLine(`${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`);
+}
+
+async function withChange<T>(flags: StoreFlags, environment: Environment, work: (writer: Writer) => Promise<T>): Promise<T> {
+  return withStore(flags, environment, async (store) => (await store.change(LOCAL_ACTOR, work)).result);
 }
 
 async function withStore<T>(flags: StoreFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {

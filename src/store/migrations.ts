@@ -2,6 +2,7 @@
 // Written for SQLite and PostgreSQL alike. Composite foreign keys keep every row inside its tenant, whatever the code above gets wrong.
 import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
+import { createConfiguration } from "./configuration-migration.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 
@@ -92,6 +93,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await createAccessTokens(db);
     },
   },
+  "0002-configuration": { up: createConfiguration },
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */

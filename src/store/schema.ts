@@ -1,15 +1,16 @@
 // The tables as Kysely sees them, and how their columns become values: one function for each kind of column, the same for every database.
 // Drivers give and take every integer as a bigint, because a wide one comes back rounded, without an error, as a number.
+import type { Generated } from "kysely";
 import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
 import { StoreError } from "./store.ts";
 
 export interface Schema {
   /** One row for each thing that is watched for changes. Its row is also the lock under which that thing is written. */
   readonly revisions: { readonly name: string; readonly counter: bigint };
-  readonly tenants: { readonly id: string; readonly name: string; readonly personal_token_max_ms: bigint | null; readonly project_token_max_ms: bigint | null };
-  readonly projects: { readonly id: string; readonly tenant_id: string; readonly name: string };
-  readonly users: { readonly id: string; readonly tenant_id: string; readonly name: string };
-  readonly memberships: { readonly tenant_id: string; readonly user_id: string; readonly project_id: string | null; readonly role: string };
+  readonly tenants: KeptColumns & { readonly id: string; readonly name: string; readonly personal_token_max_ms: bigint | null; readonly project_token_max_ms: bigint | null };
+  readonly projects: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string };
+  readonly users: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string; readonly email: string | null; readonly issuer: string | null; readonly subject: string | null };
+  readonly memberships: KeptColumns & { readonly tenant_id: string; readonly user_id: string; readonly project_id: string | null; readonly role: string };
   readonly access_tokens: {
     readonly id: string;
     readonly kind: string;
@@ -18,9 +19,15 @@ export interface Schema {
     readonly project_id: string | null;
     readonly user_id: string | null;
     readonly role: string | null;
-    /** A JSON list of words. */
+    /** A JSON list of words, as the three that follow. */
     readonly permissions: string;
+    readonly models: string;
+    readonly routes: string;
+    readonly ip_ranges: string;
+    readonly created_by: string | null;
     readonly created_at_ms: bigint;
+    readonly version: Generated<bigint>;
+    readonly updated_at_ms: bigint | null;
     readonly lifetime_ms: bigint;
     readonly expires_at_ms: bigint;
     readonly revoked_at_ms: bigint | null;
@@ -31,6 +38,73 @@ export interface Schema {
     readonly sha256: string;
     readonly retires_at_ms: bigint | null;
   };
+  readonly resources: {
+    readonly id: string;
+    readonly kind: string;
+    readonly tenant_id: string;
+    readonly project_id: string | null;
+    readonly name: string | null;
+    /** JSON, its secrets sealed. */
+    readonly document: string;
+    readonly set_by: string;
+    readonly version: bigint;
+    readonly created_at_ms: bigint;
+    readonly updated_at_ms: bigint;
+  };
+  readonly audit_log: ActorColumns & {
+    readonly id: string;
+    readonly at_ms: bigint;
+    readonly action: string;
+    readonly outcome: string;
+    readonly kind: string;
+    readonly target_id: string | null;
+    readonly target_name: string | null;
+    readonly tenant_id: string | null;
+    readonly project_id: string | null;
+    /** JSON, its secrets masked. */
+    readonly value_before: string | null;
+    readonly value_after: string | null;
+    readonly note: string | null;
+    readonly version: bigint | null;
+    /** The counter of `revisions` that its transaction made: rows since then say what has changed since then. Null: nothing did. */
+    readonly revision: bigint | null;
+  };
+  readonly versions: ActorColumns & { readonly number: bigint; readonly at_ms: bigint; readonly rolled_back_to: bigint | null };
+  readonly version_changes: {
+    readonly version: bigint;
+    readonly ordinal: bigint;
+    readonly action: string;
+    readonly kind: string;
+    readonly resource_id: string;
+    readonly name: string | null;
+    readonly tenant_id: string;
+    readonly project_id: string | null;
+    /** JSON of a StoredResource, its secrets sealed; null: there was none. */
+    readonly value_before: string | null;
+    readonly value_after: string | null;
+  };
+  readonly kept_answers: {
+    readonly token_id: string;
+    readonly answer_key: string;
+    readonly request_hash: string;
+    readonly status: bigint;
+    readonly body: string;
+    readonly at_ms: bigint;
+  };
+}
+
+interface KeptColumns {
+  readonly version: Generated<bigint>;
+  readonly created_at_ms: bigint | null;
+  readonly updated_at_ms: bigint | null;
+}
+
+interface ActorColumns {
+  readonly actor_token_id: string | null;
+  readonly actor_user_id: string | null;
+  readonly actor_role: string | null;
+  readonly actor_tenant_id: string | null;
+  readonly actor_address: string | null;
 }
 
 export const toInteger = (value: number): bigint => BigInt(Math.round(value));
@@ -58,4 +132,10 @@ export function fromRole(word: string): Role {
 export function fromPermissions(text: string): readonly Permission[] {
   const words: unknown = JSON.parse(text);
   return PERMISSIONS.filter((permission) => Array.isArray(words) && words.includes(permission));
+}
+
+/** Texts of a list that was written by this program. */
+export function fromTexts(text: string): readonly string[] {
+  const words: unknown = JSON.parse(text);
+  return Array.isArray(words) ? words.filter((word): word is string => typeof word === "string") : [];
 }

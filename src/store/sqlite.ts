@@ -3,6 +3,8 @@ import { Database } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Kysely } from "kysely";
+import type { Sealer } from "../config/sealing.ts";
+import type { Clock } from "../core/clock.ts";
 import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import type { Schema } from "./schema.ts";
@@ -13,16 +15,20 @@ export interface SqliteOptions {
   readonly file: string;
   /** How long a lock of another process is waited for; 10,000 if left out. */
   readonly busyTimeoutMs?: number;
+  /** None, if left out: documents with secrets can then be neither kept nor opened. */
+  readonly sealer?: Sealer;
+  readonly clock?: Clock;
 }
 
 /** Opens the file without touching the schema: call migrate() first. Throws StoreError `unusable` or `busy`, whose message names the file and the cure. */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { database, connection } = await openDatabase(options);
   const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
-  const store = kyselyStore(db, connection.name, async () => {
+  const close = async (): Promise<void> => {
     await db.destroy();
     database.close(); // Kysely closes only what it has used
-  });
+  };
+  const store = kyselyStore(db, { databaseName: connection.name, sealer: options.sealer ?? null, ...(options.clock !== undefined && { clock: options.clock }), close });
   return options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file));
 }
 
@@ -48,7 +54,7 @@ function identityOf(path: string): string | null {
   return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
-async function openDatabase({ file, busyTimeoutMs = 10_000 }: SqliteOptions) {
+async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<SqliteOptions, "file" | "busyTimeoutMs">) {
   const path = file === ":memory:" ? file : resolve(file);
   const connection = { name: `The database ${path}`, busyTimeoutMs, explain: (error: unknown) => explained(error, path, busyTimeoutMs) };
   if (path !== ":memory:") createFile(path, connection.explain);

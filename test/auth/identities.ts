@@ -4,6 +4,7 @@ import type { Snapshot } from "../../src/core/snapshot.ts";
 import type { Identities } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { writes } from "../harness/store-writes.ts";
 
 export type IdentityMaps = Pick<Snapshot, "tokens" | "projects" | "memberships">;
 
@@ -19,11 +20,11 @@ export function identityMaps(identities: Pick<Identities, "tokens" | "projects" 
 export async function peopledStore(): Promise<Store> {
   const store = await openSqliteStore({ file: ":memory:" });
   await store.migrate();
-  for (const id of ["acme", "beta"]) await store.createTenant({ id, name: id });
-  for (const [id, tenantId] of [["site", "acme"], ["app", "acme"], ["lab", "beta"]] as const) await store.createProject({ id, tenantId, name: id });
-  for (const [id, tenantId] of [["ann", "acme"], ["bob", "acme"], ["zoe", "beta"]] as const) await store.createUser({ id, tenantId, name: id });
-  await store.putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
-  await store.putMembership({ userId: "zoe", tenantId: "beta", projectId: null, role: "admin" });
+  for (const id of ["acme", "beta"]) await writes(store).createTenant({ id, name: id });
+  for (const [id, tenantId] of [["site", "acme"], ["app", "acme"], ["lab", "beta"]] as const) await writes(store).createProject({ id, tenantId, name: id });
+  for (const [id, tenantId] of [["ann", "acme"], ["bob", "acme"], ["zoe", "beta"]] as const) await writes(store).createUser({ id, tenantId, name: id });
+  await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
+  await writes(store).putMembership({ userId: "zoe", tenantId: "beta", projectId: null, role: "admin" });
   return store;
 }
 

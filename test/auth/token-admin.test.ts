@@ -1,10 +1,11 @@
 // Making, rotating, revoking and listing tokens over a store in memory; the words in which a wrong request is refused.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
-import { bootstrap, createToken, listTokens, revokeToken, rotateToken, type TokenRequest } from "../../src/auth/token-admin.ts";
+import { bootstrap, listTokens, type TokenRequest } from "../../src/auth/token-admin.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { peopledStore, thrownBy } from "./identities.ts";
+import { createToken, revokeToken, rotateToken, writes } from "../harness/store-writes.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const DAY_MS = 86_400_000;
@@ -82,7 +83,7 @@ describe("rotating and revoking", () => {
 
   test("a cap that came later holds for the next rotation", async () => {
     const { id } = await createToken(store, { name: "x", projectId: "site" }, NOW);
-    await store.setTokenCaps("acme", { personalDays: null, projectDays: 10 });
+    await writes(store).setTokenCaps("acme", { personalDays: null, projectDays: 10 });
     expect((await rotateToken(store, id, {}, NOW)).record.expiresAtMs).toBe(NOW + 10 * DAY_MS);
     expect((await thrownBy(() => rotateToken(store, id, { expiresInDays: 11 }, NOW))).message).toContain("caps");
   });

@@ -1,16 +1,29 @@
 // What every store has to do, whatever it is kept in. A driver's test hands in how a fresh, empty database is made and looked at from outside.
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { NOT_NARROWED } from "../../src/core/identity.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
+import { openSealer, type Sealer } from "../../src/config/sealing.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { writes } from "../harness/store-writes.ts";
+
+export interface StorePlaceOptions {
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+}
 
 export interface StorePlace {
   /** A new handle on the same database, as another process would have it. */
-  open(): Promise<Store>;
+  open(options: StorePlaceOptions): Promise<Store>;
   /** A statement from outside, past the store. */
   run(sql: string): Promise<void>;
   dispose(): Promise<void>;
 }
+
+/** The time of all stores of a test; it stands still. */
+let nowMs = 0;
+const clock: Clock = { now: () => nowMs, monotonic: () => performance.now() };
+export const sealer = openSealer([new Uint8Array(32).fill(7)]);
 
 export function storeSuite(name: string, newPlace: () => Promise<StorePlace>): void {
   describe(`the store in ${name}`, () => {
@@ -22,12 +35,13 @@ export function storeSuite(name: string, newPlace: () => Promise<StorePlace>): v
       return place;
     };
     const open = async (place: StorePlace, migrated = true): Promise<Store> => {
-      const store = await place.open();
+      const store = await place.open({ sealer, clock });
       stores.push(store);
       if (migrated) await store.migrate();
       return store;
     };
     const opened = async (): Promise<Store> => open(await fresh());
+    beforeEach(() => void (nowMs = 1_700_000_000_000));
     afterEach(async () => {
       for (const store of stores.splice(0)) await store.close();
       for (const place of places.splice(0)) await place.dispose();
@@ -47,7 +61,7 @@ type Opened = () => Promise<Store>;
 function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
   test("a second migration changes nothing", async () => {
     const store = await open(await fresh());
-    await store.createTenant({ id: "acme", name: "Acme" });
+    await writes(store).createTenant({ id: "acme", name: "Acme" });
     const before = await store.revision();
     await store.migrate();
     expect(await store.revision()).toBe(before);
@@ -88,7 +102,7 @@ function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
     const store = await open(place);
     await place.run("update revisions set counter = 9007199254740993");
     expect(await store.revision()).toBe("9007199254740993");
-    await store.createTenant({ id: "acme", name: "Acme" });
+    await writes(store).createTenant({ id: "acme", name: "Acme" });
     expect(await store.revision()).toBe("9007199254740994");
   });
 
@@ -96,7 +110,7 @@ function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
     const place = await fresh();
     const store = await open(place);
     await firstTenant(store);
-    await store.insertToken(projectToken("AAAAAAAAAAAA"));
+    await writes(store).createToken(projectToken("AAAAAAAAAAAA"));
     await place.run("update access_tokens set expires_at_ms = 9007199254740993");
     expect((await failure(store.readIdentities())).message).toContain("9007199254740993");
   });
@@ -105,12 +119,12 @@ function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
 function identityTests(opened: Opened): void {
   test("what was put in comes out again, ordered by id", async () => {
     const store = await opened();
-    await store.createTenant({ id: "beta", name: "Beta", tokenCaps: { personalDays: 30, projectDays: null } });
-    await store.createTenant({ id: "acme", name: "Acme 'Δ' \"corp\"" });
-    await store.createProject({ id: "site", tenantId: "acme", name: "Site" });
-    await store.createProject({ id: "app", tenantId: "beta", name: "App" });
-    await store.createUser({ id: "ann", tenantId: "acme", name: "Ann" });
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
+    await writes(store).createTenant({ id: "beta", name: "Beta", tokenCaps: { personalDays: 30, projectDays: null } });
+    await writes(store).createTenant({ id: "acme", name: "Acme 'Δ' \"corp\"" });
+    await writes(store).createProject({ id: "site", tenantId: "acme", name: "Site" });
+    await writes(store).createProject({ id: "app", tenantId: "beta", name: "App" });
+    await writes(store).createUser({ id: "ann", tenantId: "acme", name: "Ann" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
     const { tenants, projects, users, memberships } = await store.readIdentities();
     expect(tenants).toEqual([
       { id: "acme", name: "Acme 'Δ' \"corp\"" },
@@ -127,22 +141,22 @@ function identityTests(opened: Opened): void {
   test("caps on lifetimes are set and taken away", async () => {
     const store = await opened();
     await firstTenant(store);
-    await store.setTokenCaps("acme", { personalDays: 7.5, projectDays: 30 });
+    await writes(store).setTokenCaps("acme", { personalDays: 7.5, projectDays: 30 });
     expect((await store.readIdentities()).tenants[0]?.tokenCaps).toEqual({ personalDays: 7.5, projectDays: 30 });
-    await store.setTokenCaps("acme", { personalDays: null, projectDays: null });
+    await writes(store).setTokenCaps("acme", { personalDays: null, projectDays: null });
     expect((await store.readIdentities()).tenants[0]?.tokenCaps).toBeUndefined();
-    expect(await failure(store.setTokenCaps("nobody", { personalDays: 1, projectDays: 1 }))).toMatchObject({ kind: "unknown" });
+    expect(await failure(writes(store).setTokenCaps("nobody", { personalDays: 1, projectDays: 1 }))).toMatchObject({ kind: "unknown" });
   });
 
   test("an id that is taken and a tenant that is not there are errors that name them", async () => {
     const store = await opened();
     await firstTenant(store);
     for (const [kind, named, attempt] of [
-      ["exists", "acme", store.createTenant({ id: "acme", name: "Again" })],
-      ["exists", "site", store.createProject({ id: "site", tenantId: "acme", name: "Again" })],
-      ["exists", "ann", store.createUser({ id: "ann", tenantId: "acme", name: "Again" })],
-      ["unknown", "nobody", store.createProject({ id: "other", tenantId: "nobody", name: "Other" })],
-      ["unknown", "nobody", store.createUser({ id: "other", tenantId: "nobody", name: "Other" })],
+      ["exists", "acme", writes(store).createTenant({ id: "acme", name: "Again" })],
+      ["exists", "site", writes(store).createProject({ id: "site", tenantId: "acme", name: "Again" })],
+      ["exists", "ann", writes(store).createUser({ id: "ann", tenantId: "acme", name: "Again" })],
+      ["unknown", "nobody", writes(store).createProject({ id: "other", tenantId: "nobody", name: "Other" })],
+      ["unknown", "nobody", writes(store).createUser({ id: "other", tenantId: "nobody", name: "Other" })],
     ] as const) {
       const error = await failure(attempt);
       expect(error).toMatchObject({ name: "StoreError", kind });
@@ -177,27 +191,27 @@ function membershipTests(opened: Opened): void {
   test("a membership in a project and one in the tenant stand beside each other, and a second put changes the role", async () => {
     const store = await opened();
     await firstTenant(store);
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "admin" });
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "maintainer" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "admin" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "maintainer" });
     const roles = (await store.readIdentities()).memberships.map(({ projectId, role }) => `${projectId}: ${role}`);
     expect(roles.toSorted()).toEqual(["null: admin", "site: maintainer"]);
-    expect(await store.removeMembership("ann", null, 5)).toBe(true);
-    expect(await store.removeMembership("ann", null, 5)).toBe(false);
+    await writes(store).removeMembership("ann", null);
+    expect(await failure(writes(store).removeMembership("ann", null))).toMatchObject({ kind: "unknown" });
     expect((await store.readIdentities()).memberships).toEqual([{ userId: "ann", tenantId: "acme", projectId: "site", role: "maintainer" }]);
   });
 
   test("no membership and no token crosses from one tenant into another", async () => {
     const store = await opened();
     await firstTenant(store);
-    await store.createTenant({ id: "beta", name: "Beta" });
-    await store.createProject({ id: "app", tenantId: "beta", name: "App" });
+    await writes(store).createTenant({ id: "beta", name: "Beta" });
+    await writes(store).createProject({ id: "app", tenantId: "beta", name: "App" });
     for (const attempt of [
-      store.putMembership({ userId: "ann", tenantId: "beta", projectId: null, role: "owner" }),
-      store.putMembership({ userId: "ann", tenantId: "acme", projectId: "app", role: "developer" }),
-      store.insertToken({ ...projectToken("AAAAAAAAAAAA"), projectId: "app" }),
-      store.insertToken({ ...personalToken("AAAAAAAAAAAA"), tenantId: "beta" }),
+      writes(store).putMembership({ userId: "ann", tenantId: "beta", projectId: null, role: "owner" }),
+      writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "app", role: "developer" }),
+      writes(store).createToken({ ...projectToken("AAAAAAAAAAAA"), projectId: "app" }),
+      writes(store).createToken({ ...personalToken("AAAAAAAAAAAA"), tenantId: "beta" }),
     ])
       expect(await failure(attempt)).toMatchObject({ name: "StoreError", kind: "unknown" });
     const { memberships, tokens } = await store.readIdentities();
@@ -207,29 +221,30 @@ function membershipTests(opened: Opened): void {
   test("with the last membership the user's personal tokens are revoked, and not before", async () => {
     const store = await opened();
     await firstTenant(store);
-    await store.createUser({ id: "bob", tenantId: "acme", name: "Bob" });
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
-    await store.insertToken(personalToken("AAAAAAAAAAAA"));
-    await store.insertToken({ ...personalToken("BBBBBBBBBBBB"), revokedAtMs: 7 });
-    await store.insertToken({ ...personalToken("CCCCCCCCCCCC"), userId: "bob" });
+    await writes(store).createUser({ id: "bob", tenantId: "acme", name: "Bob" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
+    await writes(store).createToken(personalToken("AAAAAAAAAAAA"));
+    await writes(store).createToken({ ...personalToken("BBBBBBBBBBBB"), revokedAtMs: 7 });
+    await writes(store).createToken({ ...personalToken("CCCCCCCCCCCC"), userId: "bob" });
     const revokedAt = async () => (await store.readIdentities()).tokens.map((token) => token.revokedAtMs);
-    await store.removeMembership("ann", null, 1000);
+    await writes(store).removeMembership("ann", null);
     expect(await revokedAt()).toEqual([null, 7, null]);
-    await store.removeMembership("ann", "site", 2000);
+    nowMs = 2000;
+    await writes(store).removeMembership("ann", "site");
     expect(await revokedAt()).toEqual([2000, 7, null]);
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "owner" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "owner" });
     expect(await revokedAt()).toEqual([2000, 7, null]);
   });
 
   test("a removed user takes memberships and personal tokens along", async () => {
     const store = await opened();
     await firstTenant(store);
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
-    await store.insertToken(personalToken("AAAAAAAAAAAA"));
-    await store.insertToken(projectToken("BBBBBBBBBBBB"));
-    expect(await store.removeUser("ann")).toBe(true);
-    expect(await store.removeUser("ann")).toBe(false);
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
+    await writes(store).createToken(personalToken("AAAAAAAAAAAA"));
+    await writes(store).createToken(projectToken("BBBBBBBBBBBB"));
+    await writes(store).removeUser("ann");
+    expect(await failure(writes(store).removeUser("ann"))).toMatchObject({ kind: "unknown" });
     const { users, memberships, tokens } = await store.readIdentities();
     expect([users.length, memberships.length, tokens.map((token) => token.id)]).toEqual([0, 0, ["BBBBBBBBBBBB"]]);
   });
@@ -244,18 +259,18 @@ function tokenTests(opened: Opened): void {
       { sha256: Uint8Array.from({ length: 32 }, (_, index) => 255 - index), retiresAtMs: 1_900_000_000_000 },
     ];
     const token: StoredToken = { ...personalToken("AAAAAAAAAAAA"), permissions: ["byo_endpoint", "debug"], secrets, expiresAtMs: 8_640_000_000_000_000, revokedAtMs: 0 };
-    await store.insertToken(token);
-    await store.insertToken({ ...projectToken("BBBBBBBBBBBB"), role: "maintainer", secrets: [] });
+    await writes(store).createToken(token);
+    await writes(store).createToken({ ...projectToken("BBBBBBBBBBBB"), role: "maintainer", secrets: [] });
     expect((await store.readIdentities()).tokens).toEqual([token, { ...projectToken("BBBBBBBBBBBB"), role: "maintainer", secrets: [] }]);
-    expect(await failure(store.insertToken(token))).toMatchObject({ kind: "exists" });
+    expect(await failure(writes(store).createToken(token))).toMatchObject({ kind: "exists" });
   });
 
   test("a change is read, decided and written in one step, also by ten at once", async () => {
     const store = await opened();
     await firstTenant(store);
-    await store.insertToken({ ...projectToken("AAAAAAAAAAAA"), lifetimeMs: 0 });
+    await writes(store).createToken({ ...projectToken("AAAAAAAAAAAA"), lifetimeMs: 0 });
     const longer = (token: StoredToken): StoredToken => ({ ...token, lifetimeMs: token.lifetimeMs + 1, secrets: [...token.secrets, { sha256: new Uint8Array(32).fill(token.lifetimeMs + 100), retiresAtMs: null }] });
-    await Promise.all(Array.from({ length: 10 }, () => store.changeToken("AAAAAAAAAAAA", longer)));
+    await Promise.all(Array.from({ length: 10 }, () => writes(store).changeToken("AAAAAAAAAAAA", longer)));
     const [token] = (await store.readIdentities()).tokens;
     expect(token).toMatchObject({ lifetimeMs: 10 });
     expect(token?.secrets).toHaveLength(11);
@@ -264,15 +279,15 @@ function tokenTests(opened: Opened): void {
   test("a change that throws changes nothing, and an unknown token is null", async () => {
     const store = await opened();
     await firstTenant(store);
-    await store.insertToken(projectToken("AAAAAAAAAAAA"));
+    await writes(store).createToken(projectToken("AAAAAAAAAAAA"));
     const [before, revision] = [await store.readIdentities(), await store.revision()];
-    const refused = store.changeToken("AAAAAAAAAAAA", () => {
+    const refused = writes(store).changeToken("AAAAAAAAAAAA", () => {
       throw new RangeError("no");
     });
     expect(await failure(refused)).toBeInstanceOf(RangeError);
     expect(await store.readIdentities()).toEqual(before);
     expect(await store.revision()).toBe(revision);
-    expect(await store.changeToken("unknown", (token) => token)).toBeNull();
+    expect(await failure(writes(store).changeToken("unknown", (token) => token))).toMatchObject({ kind: "unknown" });
   });
 }
 
@@ -283,11 +298,11 @@ function sharingTests(fresh: () => Promise<StorePlace>, open: Open): void {
     const seen = [await reader.revision()];
     const steps: readonly (() => Promise<unknown>)[] = [
       () => firstTenant(writer),
-      () => writer.putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" }),
-      () => writer.insertToken(projectToken("AAAAAAAAAAAA")),
-      () => writer.changeToken("AAAAAAAAAAAA", (token) => ({ ...token, revokedAtMs: 5 })),
-      () => writer.removeMembership("ann", null, 5),
-      () => reader.removeUser("ann"),
+      () => writes(writer).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" }),
+      () => writes(writer).createToken(projectToken("AAAAAAAAAAAA")),
+      () => writes(writer).changeToken("AAAAAAAAAAAA", (token) => ({ ...token, revokedAtMs: 5 })),
+      () => writes(writer).removeMembership("ann", null),
+      () => writes(reader).removeUser("ann"),
     ];
     for (const step of steps) {
       await step();
@@ -306,11 +321,11 @@ function sharingTests(fresh: () => Promise<StorePlace>, open: Open): void {
     const place = await fresh();
     const [one, two, reader] = [await open(place), await open(place), await open(place)];
     await firstTenant(one);
-    const writes = Array.from({ length: 20 }, async (_, index) => {
-      await (index % 2 === 0 ? one : two).insertToken(projectToken(`token${index}`));
+    const twenty = Array.from({ length: 20 }, async (_, index) => {
+      await writes(index % 2 === 0 ? one : two).createToken(projectToken(`token${index}`));
     });
     const reads = Array.from({ length: 10 }, () => reader.readIdentities());
-    await Promise.all(writes);
+    await Promise.all(twenty);
     for (const identities of await Promise.all(reads)) expect(halfWritten(identities)).toEqual([]);
     expect((await reader.readIdentities()).tokens).toHaveLength(20);
   });
@@ -337,9 +352,9 @@ async function failure(attempt: Promise<unknown>): Promise<Error> {
 }
 
 async function firstTenant(store: Store): Promise<void> {
-  await store.createTenant({ id: "acme", name: "Acme" });
-  await store.createProject({ id: "site", tenantId: "acme", name: "Site" });
-  await store.createUser({ id: "ann", tenantId: "acme", name: "Ann" });
+  await writes(store).createTenant({ id: "acme", name: "Acme" });
+  await writes(store).createProject({ id: "site", tenantId: "acme", name: "Site" });
+  await writes(store).createUser({ id: "ann", tenantId: "acme", name: "Ann" });
 }
 
 function projectToken(id: string): StoredToken {

@@ -8,6 +8,7 @@ import { Kysely } from "kysely";
 import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
+import { writes } from "../harness/store-writes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-store-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -18,7 +19,7 @@ storeSuite("a SQLite file", async (): Promise<StorePlace> => {
   const file = newFile();
   const outside = new Database(file, { create: true });
   return {
-    open: () => openSqliteStore({ file }),
+    open: (options) => openSqliteStore({ file, ...options }),
     run: async (sql) => void outside.run(sql),
     dispose: async () => outside.close(),
   };
@@ -119,7 +120,7 @@ describe("one SQLite file and several processes", () => {
         inProcess(`
           const store = await openSqliteStore({ file: ${JSON.stringify(file)} });
           await store.migrate();
-          for (let n = 0; n < 5; n++) await store.createTenant({ id: "t-${index}-" + n, name: "Tenant" });
+          for (let n = 0; n < 5; n++) await store.change({ tokenId: null, userId: null, role: null, tenantId: null, address: null }, (writer) => writer.createTenant({ id: "t-${index}-" + n, name: "Tenant" }));
           await store.close();
           console.log("done");
         `),
@@ -139,7 +140,7 @@ describe("one SQLite file and several processes", () => {
     const other = new Database(file);
     other.run("begin immediate");
     // Both wait for longer than a turn of the connection may take: that is the other process's doing and no fault here.
-    const written = Promise.all([store.createTenant({ id: "one", name: "One" }), store.createTenant({ id: "two", name: "Two" })]);
+    const written = Promise.all([writes(store).createTenant({ id: "one", name: "One" }), writes(store).createTenant({ id: "two", name: "Two" })]);
     let ticks = 0;
     const timer = setInterval(() => ticks++, 10);
     await Bun.sleep(2_300);
@@ -171,7 +172,7 @@ describe("SQLite in memory", () => {
   test("is a whole store that ends with the handle", async () => {
     const store = await openSqliteStore({ file: ":memory:" });
     await store.migrate();
-    await store.createTenant({ id: "acme", name: "Acme" });
+    await writes(store).createTenant({ id: "acme", name: "Acme" });
     expect(await store.revision()).toBe("1");
     await store.close();
     const next = await openSqliteStore({ file: ":memory:" });

@@ -11,6 +11,7 @@ import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FAMILIES } from "../config/families.ts";
+import { writes } from "../harness/store-writes.ts";
 
 const EMPTY: Identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
 const DAY_MS = 86_400_000;
@@ -52,8 +53,8 @@ async function openStore(): Promise<Store> {
   const store = await openSqliteStore({ file: join(folder, "store.db") });
   stores.push(store);
   await store.migrate();
-  await store.createTenant({ id: "default", name: "Default" });
-  await store.createProject({ id: "default", tenantId: "default", name: "Default" });
+  await writes(store).createTenant({ id: "default", name: "Default" });
+  await writes(store).createProject({ id: "default", tenantId: "default", name: "Default" });
   return store;
 }
 const token = (id: string): StoredToken => ({
@@ -75,7 +76,7 @@ describe("the store", () => {
     const store = await openStore();
     const source = await open({ store, pollMs: 100 });
     expect(source.current().tokens.size).toBe(0);
-    await store.insertToken(token("new"));
+    await writes(store).createToken(token("new"));
     await within1s(() => source.current().tokens.has("new"));
     await Bun.sleep(300);
     expect(swaps).toEqual([source.current()]);
@@ -83,12 +84,12 @@ describe("the store", () => {
 
   test("[d2.6] a revocation by another process takes effect within a second", async () => {
     const store = await openStore();
-    await store.insertToken(token("old"));
+    await writes(store).createToken(token("old"));
     const source = await open({ store });
     expect(source.current().tokens.get("old")!.revokedAtMs).toBeNull();
     const other = await openSqliteStore({ file: join(folder, "store.db") });
     stores.push(other);
-    await other.changeToken("old", (stored) => ({ ...stored, revokedAtMs: 5 }));
+    await writes(other).changeToken("old", (stored) => ({ ...stored, revokedAtMs: 5 }));
     await within1s(() => source.current().tokens.get("old")!.revokedAtMs === 5);
   });
 

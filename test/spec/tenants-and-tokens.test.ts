@@ -8,12 +8,13 @@ import { join } from "node:path";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";
-import { bootstrap, createToken, revokeToken, rotateToken } from "../../src/auth/token-admin.ts";
+import { bootstrap } from "../../src/auth/token-admin.ts";
 import { CATALOGUE, GatewayError, type ErrorCode } from "../../src/core/errors.ts";
 import type { AccessToken, Principal } from "../../src/core/identity.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { identityMaps, peopledStore, thrownBy } from "../auth/identities.ts";
+import { createToken, revokeToken, rotateToken, writes } from "../harness/store-writes.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const DAY_MS = 86_400_000;
@@ -94,7 +95,7 @@ describe("a token's life", () => {
   });
 
   test("[d2.6] a tenant may cap both: more is refused, and the default is shortened", async () => {
-    await store.setTokenCaps("acme", { personalDays: 30, projectDays: 60 });
+    await writes(store).setTokenCaps("acme", { personalDays: 30, projectDays: 60 });
     for (const [request, days] of [[{ name: "u", personal: true, userId: "ann" }, 30], [{ name: "p", projectId: "site" }, 60]] as const) {
       expect((await createToken(store, request, NOW)).record.expiresAtMs).toBe(NOW + days * DAY_MS);
       expect((await createToken(store, { ...request, expiresInDays: days }, NOW)).record.expiresAtMs).toBe(NOW + days * DAY_MS);
@@ -184,12 +185,12 @@ describe("who is refused", () => {
   test("[d2.7] a removed user's personal tokens die with the membership, and stay dead", async () => {
     const { text } = await createToken(store, { name: "u", personal: true, userId: "ann" }, NOW);
     expect((await enter(`Bearer ${text}`)).userId).toBe("ann");
-    await store.removeMembership("ann", "site", NOW);
+    await writes(store).removeMembership("ann", "site");
     expect(await codeOf(`Bearer ${text}`)).toBe("revoked_token");
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "owner" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "owner" });
     expect(await codeOf(`Bearer ${text}`)).toBe("revoked_token");
     const again = await createToken(store, { name: "u", personal: true, userId: "ann" }, NOW);
-    await store.removeUser("ann");
+    await writes(store).removeUser("ann");
     expect(await codeOf(`Bearer ${again.text}`)).toBe("invalid_token");
   });
 });
@@ -260,7 +261,7 @@ describe("authentication", () => {
         expect((error as GatewayError).entry.status).toBe(403);
       }
     }
-    await store.putMembership({ userId: "ann", tenantId: "acme", projectId: "app", role: "developer" });
+    await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "app", role: "developer" });
     expect((await enter(personal.header, NOW, { projectId: "app" })).projectId).toBe("app");
     expect(await codeOf(personal.header)).toBe("project_required");
   });

@@ -1,0 +1,108 @@
+// The migration 0002-configuration: what has an ETag, what narrows tokens, logins; resources, their versions, the audit log, answers to repeated requests.
+// It has shipped: never edit it.
+import { sql, type CreateTableBuilder, type Kysely } from "kysely";
+
+type Db = Kysely<unknown>;
+
+/** Counts up with each change of the row. */
+async function addVersions(db: Db): Promise<void> {
+  for (const table of ["tenants", "projects", "users", "memberships"]) {
+    await db.schema.alterTable(table).addColumn("version", "bigint", (column) => column.notNull().defaultTo(1)).execute();
+    for (const time of ["created_at_ms", "updated_at_ms"]) await db.schema.alterTable(table).addColumn(time, "bigint").execute();
+  }
+  await db.schema.alterTable("access_tokens").addColumn("version", "bigint", (column) => column.notNull().defaultTo(1)).execute();
+  await db.schema.alterTable("access_tokens").addColumn("updated_at_ms", "bigint").execute();
+}
+
+async function addIdentityColumns(db: Db): Promise<void> {
+  for (const list of ["models", "routes", "ip_ranges"]) await db.schema.alterTable("access_tokens").addColumn(list, "text", (column) => column.notNull().defaultTo("[]")).execute();
+  await db.schema.alterTable("access_tokens").addColumn("created_by", "text").execute();
+  await db.schema.createIndex("access_tokens_by_scope").on("access_tokens").columns(["tenant_id", "project_id"]).execute();
+  for (const text of ["email", "issuer", "subject"]) await db.schema.alterTable("users").addColumn(text, "text").execute();
+  await db.schema.createIndex("users_by_login").unique().on("users").columns(["issuer", "subject"]).where(sql.ref("issuer"), "is not", null).execute();
+}
+
+async function createResources(db: Db): Promise<void> {
+  await db.schema
+    .createTable("resources")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("kind", "text", (column) => column.notNull())
+    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
+    .addColumn("project_id", "text")
+    .addColumn("name", "text")
+    .addColumn("document", "text", (column) => column.notNull())
+    .addColumn("set_by", "text", (column) => column.notNull())
+    .addColumn("version", "bigint", (column) => column.notNull())
+    .addColumn("created_at_ms", "bigint", (column) => column.notNull())
+    .addColumn("updated_at_ms", "bigint", (column) => column.notNull())
+    .addForeignKeyConstraint("resources_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
+    .execute();
+  await db.schema.createIndex("resources_in_project").unique().on("resources").columns(["tenant_id", "project_id", "kind", "name"]).where(sql.ref("project_id"), "is not", null).execute();
+  await db.schema.createIndex("resources_in_tenant").unique().on("resources").columns(["tenant_id", "kind", "name"]).where(sql.ref("project_id"), "is", null).execute();
+}
+
+const withActor = <T extends string>(table: CreateTableBuilder<T>): CreateTableBuilder<T> =>
+  table.addColumn("actor_token_id", "text").addColumn("actor_user_id", "text").addColumn("actor_role", "text").addColumn("actor_tenant_id", "text").addColumn("actor_address", "text") as CreateTableBuilder<T>;
+
+async function createHistory(db: Db): Promise<void> {
+  await withActor(
+    db.schema
+      .createTable("audit_log")
+      .addColumn("id", "text", (column) => column.primaryKey())
+      .addColumn("at_ms", "bigint", (column) => column.notNull())
+      .addColumn("action", "text", (column) => column.notNull())
+      .addColumn("outcome", "text", (column) => column.notNull())
+      .addColumn("kind", "text", (column) => column.notNull())
+      .addColumn("target_id", "text")
+      .addColumn("target_name", "text")
+      .addColumn("tenant_id", "text")
+      .addColumn("project_id", "text")
+      .addColumn("value_before", "text")
+      .addColumn("value_after", "text")
+      .addColumn("note", "text")
+      .addColumn("version", "bigint")
+      .addColumn("revision", "bigint"),
+  ).execute();
+  await db.schema.createIndex("audit_log_by_time").on("audit_log").columns(["at_ms", "id"]).execute();
+  await db.schema.createIndex("audit_log_of_tenant").on("audit_log").columns(["tenant_id", "at_ms", "id"]).execute();
+  await db.schema.createIndex("audit_log_of_target").on("audit_log").columns(["kind", "target_id", "at_ms"]).execute();
+  await db.schema.createIndex("audit_log_by_revision").on("audit_log").column("revision").where(sql.ref("revision"), "is not", null).execute();
+  await withActor(db.schema.createTable("versions").addColumn("number", "bigint", (column) => column.primaryKey()).addColumn("at_ms", "bigint", (column) => column.notNull()).addColumn("rolled_back_to", "bigint")).execute();
+  await db.schema
+    .createTable("version_changes")
+    .addColumn("version", "bigint", (column) => column.notNull().references("versions.number").onDelete("cascade"))
+    .addColumn("ordinal", "bigint", (column) => column.notNull())
+    .addColumn("action", "text", (column) => column.notNull())
+    .addColumn("kind", "text", (column) => column.notNull())
+    .addColumn("resource_id", "text", (column) => column.notNull())
+    .addColumn("name", "text")
+    .addColumn("tenant_id", "text", (column) => column.notNull())
+    .addColumn("project_id", "text")
+    .addColumn("value_before", "text")
+    .addColumn("value_after", "text")
+    .addPrimaryKeyConstraint("version_changes_key", ["version", "ordinal"])
+    .execute();
+  await db.schema.createIndex("version_changes_of_scope").on("version_changes").columns(["tenant_id", "project_id", "version"]).execute();
+}
+
+async function createKeptAnswers(db: Db): Promise<void> {
+  await db.schema
+    .createTable("kept_answers")
+    .addColumn("token_id", "text", (column) => column.notNull())
+    .addColumn("answer_key", "text", (column) => column.notNull())
+    .addColumn("request_hash", "text", (column) => column.notNull())
+    .addColumn("status", "bigint", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .addColumn("at_ms", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("kept_answers_key", ["token_id", "answer_key"])
+    .execute();
+  await db.schema.createIndex("kept_answers_by_time").on("kept_answers").column("at_ms").execute();
+}
+
+export async function createConfiguration(db: Kysely<unknown>): Promise<void> {
+  await addVersions(db);
+  await addIdentityColumns(db);
+  await createResources(db);
+  await createHistory(db);
+  await createKeptAnswers(db);
+}

@@ -1,0 +1,182 @@
+// The audit log and the versions of the configuration, over any database that Kysely speaks to. What a resource was after some version is the state before
+// the first later change of it: nothing has to be kept twice.
+import type { SelectQueryBuilder } from "kysely";
+import type { Actor, AuditNote, AuditRow, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import type { AuditFilter, Page, PageRequest } from "./reader.ts";
+import { actorColumns, actorOf, auditRowOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./rows.ts";
+import { fromInteger, fromIntegerOrNull, toInteger, type Schema } from "./schema.ts";
+import type { Kysely } from "kysely";
+import { StoreError } from "./store.ts";
+
+type Db = Kysely<Schema>;
+
+/** Rows of one insert: databases bound the values of a statement. */
+const ROWS_AT_ONCE = 200;
+
+const AUDIT: ListKey = { list: "audit", columns: [["at_ms", "integer"], ["id", "text"]], newestFirst: true };
+const VERSIONS: ListKey = { list: "versions", columns: [["number", "integer"]], newestFirst: true };
+
+export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promise<Page<AuditRow>> {
+  const equal = {
+    tenant_id: filter.tenantId,
+    project_id: filter.projectId,
+    actor_token_id: filter.tokenId,
+    actor_user_id: filter.userId,
+    action: filter.action,
+    outcome: filter.outcome,
+    kind: filter.kind,
+    target_id: filter.targetId,
+  } as const;
+  let query = db.selectFrom("audit_log").selectAll().where(afterCursor(page, AUDIT)).orderBy(inOrderOf(AUDIT)).limit(rowsAsked(page));
+  for (const [column, value] of Object.entries(equal)) if (value !== undefined) query = query.where(column as keyof typeof equal, "=", value);
+  if (filter.version !== undefined) query = query.where("version", "=", toInteger(filter.version));
+  if (filter.fromMs !== undefined) query = query.where("at_ms", ">=", toInteger(filter.fromMs));
+  if (filter.toMs !== undefined) query = query.where("at_ms", "<", toInteger(filter.toMs));
+  return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
+}
+
+export async function findAudit(db: Db, id: string): Promise<AuditRow | null> {
+  const row = await db.selectFrom("audit_log").selectAll().where("id", "=", id).executeTakeFirst();
+  return row === undefined ? null : auditRowOf(row);
+}
+
+export async function listVersions(db: Db, page: PageRequest, scope?: ConfigurationScope): Promise<Page<VersionSummary>> {
+  let query = db.selectFrom("versions").selectAll().where(afterCursor(page, VERSIONS)).orderBy(inOrderOf(VERSIONS)).limit(rowsAsked(page));
+  if (scope !== undefined) query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
+  const rows = await query.execute();
+  const counts = await changesOf(db, rows.map(({ number }) => number), scope);
+  return pageOf(rows, page, VERSIONS, (row) => [row.number], (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }));
+}
+
+function versionOf(row: { readonly number: bigint; readonly at_ms: bigint; readonly rolled_back_to: bigint | null } & Parameters<typeof actorOf>[0]): Omit<VersionSummary, "changes"> {
+  return { number: fromInteger(row.number), atMs: fromInteger(row.at_ms), actor: actorOf(row), rolledBackTo: fromIntegerOrNull(row.rolled_back_to) };
+}
+
+async function changesOf(db: Db, versions: readonly bigint[], scope: ConfigurationScope | undefined): Promise<ReadonlyMap<bigint, number>> {
+  if (versions.length === 0) return new Map();
+  const query = db.selectFrom("version_changes").select((row) => ["version", row.fn.countAll<bigint>().as("changes")] as const).where("version", "in", [...versions]).groupBy("version");
+  const rows = await (scope === undefined ? query : inScope(query, scope)).execute();
+  return new Map(rows.map(({ version, changes }) => [version, Number(changes)]));
+}
+
+export async function findVersion(db: Db, number: number, scope?: ConfigurationScope): Promise<Version | null> {
+  if (!Number.isSafeInteger(number)) return null;
+  const row = await db.selectFrom("versions").selectAll().where("number", "=", toInteger(number)).executeTakeFirst();
+  if (row === undefined) return null;
+  const steps = await stepsBetween(db, number - 1, number, scope);
+  return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
+}
+
+export async function diffVersions(db: Db, from: number, to: number, scope?: ConfigurationScope): Promise<readonly Change[]> {
+  const [low, high] = from <= to ? [from, to] : [to, from];
+  const whole = [...joined(await stepsBetween(db, low, high, scope)).values()];
+  return whole.map((step) => (from <= to ? step : { before: step.after, after: step.before })).filter(({ before, after }) => content(before) !== content(after)).map(changeOf);
+}
+
+/** What a step leads over, resource by resource. */
+function joined(steps: readonly ResourceStep[]): ReadonlyMap<string, ResourceStep> {
+  const whole = new Map<string, ResourceStep>();
+  for (const { before, after } of steps) {
+    const { id } = (after ?? before)!;
+    const first = whole.get(id);
+    whole.set(id, { before: first === undefined ? before : first.before, after });
+  }
+  return whole;
+}
+
+/** What makes two states of a resource differ. */
+function content(resource: StoredResource | null): string {
+  return resource === null ? "" : JSON.stringify([resource.name, resource.document]);
+}
+
+/** After `low`, up to and with `high`, in their order. */
+async function stepsBetween(db: Db, low: number, high: number, scope?: ConfigurationScope): Promise<readonly ResourceStep[]> {
+  if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high)) throw new StoreError("invalid", "A version is a whole number.");
+  const query = db.selectFrom("version_changes").selectAll().where("version", ">", toInteger(low)).where("version", "<=", toInteger(high)).orderBy("version").orderBy("ordinal");
+  return (await (scope === undefined ? query : inScope(query, scope)).execute()).map(stepOf);
+}
+
+function inScope<Output>(query: SelectQueryBuilder<Schema, "version_changes", Output>, { tenantId, projectId }: ConfigurationScope): SelectQueryBuilder<Schema, "version_changes", Output> {
+  const ofTenant = query.where("tenant_id", "=", tenantId);
+  return projectId === null ? ofTenant : ofTenant.where("project_id", "=", projectId);
+}
+
+
+/** Steps that lead back to the state after version `to`. Resources of projects that are gone are left out. */
+export async function planRollBack(tx: Db, scope: ConfigurationScope, to: number): Promise<readonly ResourceStep[]> {
+  if (!Number.isSafeInteger(to) || to < 0) throw new StoreError("invalid", "A version is a whole number.");
+  if (to > 0 && (await tx.selectFrom("versions").select("number").where("number", "=", toInteger(to)).executeTakeFirst()) === undefined) throw new StoreError("unknown", `There is no version ${to}.`);
+  const later = joined(await stepsBetween(tx, to, Number.MAX_SAFE_INTEGER, scope));
+  const projects = new Set((await tx.selectFrom("projects").select("id").where("tenant_id", "=", scope.tenantId).execute()).map(({ id }) => id));
+  const steps: ResourceStep[] = [];
+  for (const [id, { before: was }] of later) {
+    const row = await tx.selectFrom("resources").selectAll().where("id", "=", id).executeTakeFirst();
+    const is = row === undefined ? null : resourceOf(row);
+    const gone = was !== null && was.projectId !== null && !projects.has(was.projectId);
+    if (!gone && content(is) !== content(was)) steps.push({ before: is, after: was });
+  }
+  return steps;
+}
+
+export interface AuditEntry extends AuditNote {
+  readonly isChange: boolean;
+}
+
+/** What one transaction has done, as it is written down in it. */
+export interface History {
+  readonly actor: Actor;
+  readonly atMs: number;
+  /** The counter that the transaction has made; null: it is none of a change. */
+  readonly revision: bigint | null;
+  readonly entries: readonly AuditEntry[];
+  readonly steps: readonly ResourceStep[];
+  readonly rolledBackTo: number | null;
+}
+
+/** The version that it made, or null. */
+export async function writeHistory(tx: Db, history: History): Promise<number | null> {
+  const version = history.steps.length === 0 ? null : await writeVersion(tx, history);
+  await writeAudit(tx, history, version);
+  return version;
+}
+
+async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo }: History): Promise<number> {
+  const newest = await tx.selectFrom("versions").select((row) => row.fn.max("number").as("number")).executeTakeFirst();
+  const number = (newest?.number ?? 0n) + 1n;
+  await tx
+    .insertInto("versions")
+    .values({ number, at_ms: toInteger(atMs), rolled_back_to: rolledBackTo === null ? null : toInteger(rolledBackTo), ...actorColumns(actor) })
+    .execute();
+  const rows = steps.map((step, index) => {
+    const { before, after } = step;
+    const { kind, id, name, tenantId, projectId } = (after ?? before)!;
+    const action = before === null ? "create" : after === null ? "remove" : "change";
+    const [value_before, value_after] = [before, after].map((value) => (value === null ? null : JSON.stringify(value)));
+    return { version: number, ordinal: BigInt(index), action, kind, resource_id: id, name, tenant_id: tenantId, project_id: projectId, value_before: value_before!, value_after: value_after! };
+  });
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) await tx.insertInto("version_changes").values(rows.slice(at, at + ROWS_AT_ONCE)).execute();
+  return fromInteger(number);
+}
+
+async function writeAudit(tx: Db, { actor, atMs, revision, entries }: History, version: number | null): Promise<void> {
+  const rows = entries.map((entry) => ({
+    // sorts by time, and by the order within one process; the place of the clock's own bits is kept
+    id: Bun.randomUUIDv7("hex", atMs),
+    at_ms: toInteger(atMs),
+    ...actorColumns(actor),
+    action: entry.action,
+    outcome: entry.outcome,
+    kind: entry.kind,
+    target_id: entry.targetId ?? null,
+    target_name: entry.targetName ?? null,
+    tenant_id: entry.tenantId,
+    project_id: entry.projectId ?? null,
+    value_before: entry.before == null ? null : JSON.stringify(entry.before),
+    value_after: entry.after == null ? null : JSON.stringify(entry.after),
+    note: entry.note ?? null,
+    version: entry.isChange && version !== null ? toInteger(version) : null,
+    revision: entry.isChange ? revision : null,
+  }));
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) await tx.insertInto("audit_log").values(rows.slice(at, at + ROWS_AT_ONCE)).execute();
+}

@@ -1,0 +1,254 @@
+// Writes of tenants, projects, users, memberships and access tokens, over any database that Kysely speaks to. What goes takes along what hangs on it, row by
+// row, so that each has its entry in the audit log.
+import type { Membership, Project } from "../core/identity.ts";
+import { findToken, kyselyReader, type Db } from "./kysely-reader.ts";
+import { removeResourcesOf } from "./kysely-resource-writes.ts";
+import { changed, demandInTenant, demandTenant, demandTexts, demandVersion, made, record, refuseTaken, there, type Work } from "./kysely-work.ts";
+import type { Kept, StoredTenant, StoredToken, StoredUser } from "./records.ts";
+import { auditedMembership, auditedProject, auditedTenant, auditedToken, auditedUser, capColumns, changeableTokenColumns, NO_CAPS } from "./rows.ts";
+import { toHex, toInteger, toIntegerOrNull } from "./schema.ts";
+import { StoreError } from "./store.ts";
+import type { ExpectedVersion, Writer } from "./writer.ts";
+
+// tenants
+
+export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeTenant" | "removeTenant"> {
+  const { tx, nowMs } = work;
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const recorded = (id: string, before: StoredTenant | null, after: StoredTenant | null): void =>
+    record(work, { kind: "tenant", id, name: (after ?? before)!.name, tenantId: id, projectId: null, before: before && auditedTenant(before), after: after && auditedTenant(after) });
+  return {
+    async createTenant(tenant) {
+      demandTexts(tenant.name);
+      await refuseTaken(tx, "tenants", tenant.id);
+      await tx
+        .insertInto("tenants")
+        .values({ id: tenant.id, name: tenant.name, ...capColumns(tenant.tokenCaps ?? NO_CAPS), ...made(nowMs) })
+        .execute();
+      recorded(tenant.id, null, tenant);
+      return (await reader.findTenant(tenant.id))!;
+    },
+    async changeTenant(id, change, expected) {
+      const before = there(await reader.findTenant(id), "tenant", id);
+      demandVersion("tenant", before.version, expected);
+      const after = change(before);
+      demandTexts(after.name);
+      await tx
+        .updateTable("tenants")
+        .set({ name: after.name, ...capColumns(after.tokenCaps ?? NO_CAPS), ...changed(before, nowMs) })
+        .where("id", "=", id)
+        .execute();
+      recorded(id, before, after);
+      return (await reader.findTenant(id))!;
+    },
+    async removeTenant(id, expected) {
+      const tenant = there(await reader.findTenant(id), "tenant", id);
+      demandVersion("tenant", tenant.version, expected);
+      if ((await tx.selectFrom("tenants").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) === undefined) throw new StoreError("conflict", "The last tenant cannot be removed.");
+      for (const project of await tx.selectFrom("projects").select("id").where("tenant_id", "=", id).execute()) await projectWrites(work).removeProject(project.id);
+      for (const user of await tx.selectFrom("users").select("id").where("tenant_id", "=", id).execute()) await userWrites(work).removeUser(user.id);
+      await removeResourcesOf(work, id, null);
+      await tx.deleteFrom("tenants").where("id", "=", id).execute();
+      // sealed credentials must not outlive their tenant, nor be there for another one of the same name
+      await tx.deleteFrom("version_changes").where("tenant_id", "=", id).execute();
+      work.steps.splice(0, work.steps.length, ...work.steps.filter((step) => (step.after ?? step.before)!.tenantId !== id));
+      recorded(id, tenant, null);
+    },
+  };
+}
+
+// projects
+
+export function projectWrites(work: Work): Pick<Writer, "createProject" | "changeProject" | "removeProject"> {
+  const { tx, nowMs } = work;
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const recorded = (project: Project, before: Project | null, after: Project | null): void =>
+    record(work, { kind: "project", id: project.id, name: (after ?? before)!.name, tenantId: project.tenantId, projectId: project.id, before: before && auditedProject(before), after: after && auditedProject(after) });
+  return {
+    async createProject(project) {
+      demandTexts(project.name);
+      await demandTenant(tx, project.tenantId);
+      await refuseTaken(tx, "projects", project.id);
+      await tx
+        .insertInto("projects")
+        .values({ id: project.id, tenant_id: project.tenantId, name: project.name, ...made(nowMs) })
+        .execute();
+      recorded(project, null, project);
+      return (await reader.findProject(project.id))!;
+    },
+    async changeProject(id, change, expected) {
+      const before = there(await reader.findProject(id), "project", id);
+      demandVersion("project", before.version, expected);
+      const after = change(before);
+      demandTexts(after.name);
+      await tx
+        .updateTable("projects")
+        .set({ name: after.name, ...changed(before, nowMs) })
+        .where("id", "=", id)
+        .execute();
+      recorded(before, before, after);
+      return (await reader.findProject(id))!;
+    },
+    async removeProject(id, expected) {
+      const project = there(await reader.findProject(id), "project", id);
+      demandVersion("project", project.version, expected);
+      for (const { user_id: userId } of await tx.selectFrom("memberships").select("user_id").where("project_id", "=", id).execute()) await removeMembership(work, userId, id);
+      for (const token of await tx.selectFrom("access_tokens").select("id").where("project_id", "=", id).execute()) await tokenWrites(work).removeToken(token.id);
+      await removeResourcesOf(work, project.tenantId, id);
+      await tx.deleteFrom("projects").where("id", "=", id).execute();
+      recorded(project, project, null);
+    },
+  };
+}
+
+// users and memberships
+
+export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser" | "removeUser"> {
+  const { tx, nowMs } = work;
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const recorded = (user: StoredUser, before: StoredUser | null, after: StoredUser | null): void =>
+    record(work, { kind: "user", id: user.id, name: (after ?? before)!.name, tenantId: user.tenantId, projectId: null, before: before && auditedUser(before), after: after && auditedUser(after) });
+  const columns = async (user: StoredUser) => {
+    const { name, email = null, login = null } = user;
+    demandTexts(name, email, login?.issuer, login?.subject);
+    const other = login === null ? null : await reader.findUserByLogin(login.issuer, login.subject);
+    if (other !== null && other.id !== user.id) throw new StoreError("exists", "Another user has this login.");
+    return { name, email, issuer: login?.issuer ?? null, subject: login?.subject ?? null };
+  };
+  return {
+    async createUser(user) {
+      await demandTenant(tx, user.tenantId);
+      await refuseTaken(tx, "users", user.id);
+      await tx
+        .insertInto("users")
+        .values({ id: user.id, tenant_id: user.tenantId, ...(await columns(user)), ...made(nowMs) })
+        .execute();
+      recorded(user, null, user);
+      return (await reader.findUser(user.id))!;
+    },
+    async changeUser(id, change, expected) {
+      const before = there(await reader.findUser(id), "user", id);
+      demandVersion("user", before.version, expected);
+      const after = { ...change(before), id };
+      await tx
+        .updateTable("users")
+        .set({ ...(await columns(after)), ...changed(before, nowMs) })
+        .where("id", "=", id)
+        .execute();
+      recorded(before, before, after);
+      return (await reader.findUser(id))!;
+    },
+    async removeUser(id, expected) {
+      const user = there(await reader.findUser(id), "user", id);
+      demandVersion("user", user.version, expected);
+      for (const token of await tx.selectFrom("access_tokens").select("id").where("user_id", "=", id).execute()) await tokenWrites(work).removeToken(token.id);
+      for (const { project_id: projectId } of await tx.selectFrom("memberships").select("project_id").where("user_id", "=", id).execute()) await removeMembership(work, id, projectId);
+      await tx.deleteFrom("users").where("id", "=", id).execute();
+      recorded(user, user, null);
+    },
+  };
+}
+
+function recordMembership(work: Work, membership: Membership, before: Membership | null, after: Membership | null): void {
+  const { userId, tenantId, projectId } = membership;
+  record(work, { kind: "membership", id: `${userId}/${projectId ?? ""}`, name: null, tenantId, projectId, before: before && auditedMembership(before), after: after && auditedMembership(after) });
+}
+
+export async function putMembership(work: Work, membership: Membership, expected: ExpectedVersion): Promise<Kept<Membership>> {
+  const { tx, nowMs } = work;
+  const { userId, tenantId, projectId, role } = membership;
+  await demandInTenant(tx, "users", userId, tenantId);
+  if (projectId !== null) await demandInTenant(tx, "projects", projectId, tenantId);
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const before = await reader.findMembership(userId, projectId);
+  if (before === null && expected != null) throw new StoreError("stale", "The membership was removed since.");
+  if (before !== null) demandVersion("membership", before.version, expected);
+  if (before === null)
+    await tx
+      .insertInto("memberships")
+      .values({ tenant_id: tenantId, user_id: userId, project_id: projectId, role, ...made(nowMs) })
+      .execute();
+  else
+    await tx
+      .updateTable("memberships")
+      .set({ role, ...changed(before, nowMs) })
+      .where("user_id", "=", userId)
+      .where("project_id", projectId === null ? "is" : "=", projectId)
+      .execute();
+  recordMembership(work, membership, before, membership);
+  return (await reader.findMembership(userId, projectId))!;
+}
+
+export async function removeMembership(work: Work, userId: string, projectId: string | null, expected?: ExpectedVersion): Promise<void> {
+  const { tx, nowMs } = work;
+  const membership = there(await kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null }).findMembership(userId, projectId), "membership of", userId);
+  demandVersion("membership", membership.version, expected);
+  await tx
+    .deleteFrom("memberships")
+    .where("user_id", "=", userId)
+    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .execute();
+  recordMembership(work, membership, membership, null);
+  if ((await tx.selectFrom("memberships").select("role").where("user_id", "=", userId).limit(1).executeTakeFirst()) !== undefined) return;
+  const live = await tx.selectFrom("access_tokens").select("id").where("user_id", "=", userId).where("revoked_at_ms", "is", null).execute();
+  for (const { id } of live) await changeToken(work, id, (token) => ({ ...token, revokedAtMs: nowMs }), null, "The user's last membership was removed.");
+}
+
+// access tokens
+
+function recordToken(work: Work, token: StoredToken, before: StoredToken | null, after: StoredToken | null, note: string | null = null): void {
+  const { id, tenantId, projectId } = token;
+  record(work, { kind: "token", id, name: (after ?? before)!.name, tenantId, projectId, before: before && auditedToken(before), after: after && auditedToken(after) }, note);
+}
+
+export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeToken" | "removeToken"> {
+  const { tx, nowMs } = work;
+  return {
+    async createToken(token) {
+      demandTexts(token.name);
+      if (token.projectId !== null) await demandInTenant(tx, "projects", token.projectId, token.tenantId);
+      if (token.userId !== null) await demandInTenant(tx, "users", token.userId, token.tenantId);
+      await refuseTaken(tx, "access_tokens", token.id);
+      const { id, kind, tenantId, projectId, userId, role, createdBy = null } = token;
+      await tx
+        .insertInto("access_tokens")
+        .values({ id, kind, tenant_id: tenantId, project_id: projectId, user_id: userId, role, created_by: createdBy, created_at_ms: toInteger(token.createdAtMs), updated_at_ms: toInteger(nowMs), ...changeableTokenColumns(token) })
+        .execute();
+      await insertSecrets(tx, token);
+      recordToken(work, token, null, token);
+      return (await findToken(tx, id))!;
+    },
+    changeToken: (id, change, expected) => changeToken(work, id, change, expected),
+    async removeToken(id, expected) {
+      const token = there(await findToken(tx, id), "access token", id);
+      demandVersion("access token", token.version, expected);
+      await tx.deleteFrom("access_tokens").where("id", "=", id).execute();
+      recordToken(work, token, token, null);
+    },
+  };
+}
+
+async function changeToken(work: Work, id: string, change: (token: Kept<StoredToken>) => StoredToken, expected: ExpectedVersion, note: string | null = null): Promise<Kept<StoredToken>> {
+  const { tx, nowMs } = work;
+  const before = there(await findToken(tx, id), "access token", id);
+  demandVersion("access token", before.version, expected);
+  const after = { ...change(before), id };
+  demandTexts(after.name);
+  await tx
+    .updateTable("access_tokens")
+    .set({ ...changeableTokenColumns(after), ...changed(before, nowMs) })
+    .where("id", "=", id)
+    .execute();
+  if (after.secrets !== before.secrets) {
+    await tx.deleteFrom("token_secrets").where("token_id", "=", id).execute();
+    await insertSecrets(tx, after);
+  }
+  recordToken(work, before, before, after, note);
+  return { ...after, version: before.version + 1, updatedAtMs: nowMs };
+}
+
+async function insertSecrets(tx: Db, token: StoredToken): Promise<void> {
+  if (token.secrets.length === 0) return;
+  const rows = token.secrets.map((secret) => ({ token_id: token.id, sha256: toHex(secret.sha256), retires_at_ms: toIntegerOrNull(secret.retiresAtMs) }));
+  await tx.insertInto("token_secrets").values(rows).execute();
+}

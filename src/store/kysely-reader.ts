@@ -1,0 +1,141 @@
+// The reads of the port over any database that Kysely speaks to, outside of a change and within one. Every text of a caller is a parameter, never SQL.
+import type { Kysely, Selectable } from "kysely";
+import type { ConfiguredKind } from "../core/configured.ts";
+import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Sealer } from "../config/sealing.ts";
+import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
+import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
+import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import type { MembershipFilter, Page, PageRequest, ProjectFilter, Reader, ResourceFilter, TenantFilter, TokenFilter, UserFilter } from "./reader.ts";
+import { maskedResource, membershipOf, projectOf, resourceOf, tenantOf, tokenOf, userOf, type StoredResource } from "./rows.ts";
+import { fromInteger, toInteger, type Schema } from "./schema.ts";
+
+export type Db = Kysely<Schema>;
+
+export interface ReaderContext {
+  readonly clock: Pick<Clock, "now">;
+  readonly sealer: Sealer | null;
+}
+
+export function kyselyReader(db: Db, { clock, sealer }: ReaderContext): Reader {
+  return {
+    findTenant: async (id) => orNull(await db.selectFrom("tenants").selectAll().where("id", "=", id).executeTakeFirst(), tenantOf),
+    findProject: async (id) => orNull(await db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst(), projectOf),
+    findUser: async (id) => orNull(await db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst(), userOf),
+    findUserByLogin: async (issuer, subject) => orNull(await db.selectFrom("users").selectAll().where("issuer", "=", issuer).where("subject", "=", subject).executeTakeFirst(), userOf),
+    findMembership: async (userId, projectId) =>
+      orNull(await db.selectFrom("memberships").selectAll().where("user_id", "=", userId).where("project_id", projectId === null ? "is" : "=", projectId).executeTakeFirst(), membershipOf),
+    findToken: (id) => findToken(db, id),
+    findResource: async (kind, id) => orNull(await findStoredResource(db, kind, id), maskedResource),
+    findResourceByName: async (kind, scope, name) => {
+      const row = await db.selectFrom("resources").selectAll().where("kind", "=", kind).where("tenant_id", "=", scope.tenantId).where("project_id", scope.projectId === null ? "is" : "=", scope.projectId).where("name", "=", name).executeTakeFirst();
+      return orNull(row, (found) => maskedResource(resourceOf(found)));
+    },
+    listTenants: (page, filter = {}) => listTenants(db, page, filter),
+    listProjects: (page, filter = {}) => listProjects(db, page, filter),
+    listUsers: (page, filter = {}) => listUsers(db, page, filter),
+    listMemberships: (page, filter = {}) => listMemberships(db, page, filter),
+    listTokens: (page, filter = {}) => listTokens(db, page, filter, clock.now()),
+    listResources: (page, filter = {}) => listResources(db, page, filter),
+    listAudit: (page, filter = {}) => listAudit(db, page, filter),
+    findAudit: (id) => findAudit(db, id),
+    listVersions: (page, scope) => listVersions(db, page, scope),
+    findVersion: (number, scope) => findVersion(db, number, scope),
+    diffVersions: (from, to, scope) => diffVersions(db, from, to, scope),
+    findAnswer: (tokenId, key) => findAnswer(db, tokenId, key, { clock, sealer }),
+  };
+}
+
+export const orNull = <Row, T>(row: Row | null | undefined, valueOf: (row: Row) => T): T | null => (row === undefined || row === null ? null : valueOf(row));
+
+export async function findToken(db: Db, id: string): Promise<Kept<StoredToken> | null> {
+  const row = await db.selectFrom("access_tokens").selectAll().where("id", "=", id).executeTakeFirst();
+  if (row === undefined) return null;
+  return tokenOf(row, await db.selectFrom("token_secrets").selectAll().where("token_id", "=", id).orderBy("sha256").execute());
+}
+
+/** With its secrets sealed. */
+export async function findStoredResource(db: Db, kind: ConfiguredKind, id: string): Promise<StoredResource | null> {
+  return orNull(await db.selectFrom("resources").selectAll().where("id", "=", id).where("kind", "=", kind).executeTakeFirst(), resourceOf);
+}
+
+const byId = (list: string): ListKey => ({ list, columns: [["id", "text"]], newestFirst: false });
+const TENANTS = byId("tenants");
+const PROJECTS = byId("projects");
+const USERS = byId("users");
+const MEMBERSHIPS: ListKey = { list: "memberships", columns: [["user_id", "text"], ["coalesce(project_id, '')", "text"]], newestFirst: false };
+const TOKENS: ListKey = { list: "tokens", columns: [["created_at_ms", "integer"], ["id", "text"]], newestFirst: true };
+const RESOURCES: ListKey = { list: "resources", columns: [["kind", "text"], ["coalesce(name, '')", "text"], ["id", "text"]], newestFirst: false };
+const NAMED = ["id", "name"];
+
+async function listTenants(db: Db, page: PageRequest, { id, search }: TenantFilter) {
+  let query = db.selectFrom("tenants").selectAll().where(afterCursor(page, TENANTS)).orderBy(inOrderOf(TENANTS)).limit(rowsAsked(page));
+  if (id !== undefined) query = query.where("id", "=", id);
+  if (search !== undefined) query = query.where(containing(NAMED, search));
+  return pageOf(await query.execute(), page, TENANTS, (row) => [row.id], tenantOf);
+}
+
+async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }: ProjectFilter) {
+  let query = db.selectFrom("projects").selectAll().where(afterCursor(page, PROJECTS)).orderBy(inOrderOf(PROJECTS)).limit(rowsAsked(page));
+  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
+  if (id !== undefined) query = query.where("id", "=", id);
+  if (search !== undefined) query = query.where(containing(NAMED, search));
+  return pageOf(await query.execute(), page, PROJECTS, (row) => [row.id], projectOf);
+}
+
+async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, search }: UserFilter) {
+  let query = db.selectFrom("users").selectAll().where(afterCursor(page, USERS)).orderBy(inOrderOf(USERS)).limit(rowsAsked(page));
+  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
+  if (id !== undefined) query = query.where("id", "=", id);
+  if (email !== undefined) query = query.where("email", "=", email);
+  if (search !== undefined) query = query.where(containing([...NAMED, "email"], search));
+  return pageOf(await query.execute(), page, USERS, (row) => [row.id], userOf);
+}
+
+async function listMemberships(db: Db, page: PageRequest, { tenantId, userId, projectId, role }: MembershipFilter) {
+  let query = db.selectFrom("memberships").selectAll().where(afterCursor(page, MEMBERSHIPS)).orderBy(inOrderOf(MEMBERSHIPS)).limit(rowsAsked(page));
+  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
+  if (userId !== undefined) query = query.where("user_id", "=", userId);
+  if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);
+  if (role !== undefined) query = query.where("role", "=", role);
+  return pageOf(await query.execute(), page, MEMBERSHIPS, (row) => [row.user_id, row.project_id ?? ""], membershipOf);
+}
+
+async function listTokens(db: Db, page: PageRequest, { tenantId, projectId, userId, kind, state, search }: TokenFilter, nowMs: number): Promise<Page<Kept<StoredToken>>> {
+  let query = db.selectFrom("access_tokens").selectAll().where(afterCursor(page, TOKENS)).orderBy(inOrderOf(TOKENS)).limit(rowsAsked(page));
+  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
+  if (projectId !== undefined) query = query.where("project_id", "=", projectId);
+  if (userId !== undefined) query = query.where("user_id", "=", userId);
+  if (kind !== undefined) query = query.where("kind", "=", kind);
+  if (state !== undefined) query = query.where("revoked_at_ms", state === "revoked" ? "is not" : "is", null);
+  if (state === "live") query = query.where("expires_at_ms", ">", toInteger(nowMs));
+  if (state === "expired") query = query.where("expires_at_ms", "<=", toInteger(nowMs));
+  if (search !== undefined) query = query.where(containing(NAMED, search));
+  const rows = await query.execute();
+  const secrets = await secretsOf(db, rows.map(({ id }) => id));
+  return pageOf(rows, page, TOKENS, (row) => [row.created_at_ms, row.id], (row) => tokenOf(row, secrets.get(row.id) ?? []));
+}
+
+async function secretsOf(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, readonly Selectable<Schema["token_secrets"]>[]>> {
+  if (ids.length === 0) return new Map();
+  return Map.groupBy(await db.selectFrom("token_secrets").selectAll().where("token_id", "in", [...ids]).orderBy("sha256").execute(), (secret) => secret.token_id);
+}
+
+async function listResources(db: Db, page: PageRequest, { kind, tenantId, projectId, name, setBy, search }: ResourceFilter): Promise<Page<Resource>> {
+  let query = db.selectFrom("resources").selectAll().where(afterCursor(page, RESOURCES)).orderBy(inOrderOf(RESOURCES)).limit(rowsAsked(page));
+  if (kind !== undefined) query = query.where("kind", "=", kind);
+  if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
+  if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);
+  if (name !== undefined) query = query.where("name", "=", name);
+  if (setBy !== undefined) query = query.where("set_by", "=", setBy);
+  if (search !== undefined) query = query.where(containing(NAMED, search));
+  return pageOf(await query.execute(), page, RESOURCES, (row) => [row.kind, row.name ?? "", row.id], (row) => maskedResource(resourceOf(row)));
+}
+
+async function findAnswer(db: Db, tokenId: string, key: string, { clock, sealer }: ReaderContext): Promise<KeptAnswer | null> {
+  const oldestMs = toInteger(clock.now() - KEPT_ANSWER_MS);
+  const row = await db.selectFrom("kept_answers").selectAll().where("token_id", "=", tokenId).where("answer_key", "=", key).where("at_ms", ">", oldestMs).executeTakeFirst();
+  if (row === undefined) return null;
+  return { tokenId, key, requestHash: row.request_hash, status: fromInteger(row.status), body: sealer === null ? row.body : sealer.open(row.body, answerPlace(tokenId, key)) };
+}

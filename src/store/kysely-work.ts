@@ -1,0 +1,85 @@
+// What the writes of one change share: its transaction, what was done in it so far, and the questions that are asked under its lock.
+import type { Sealer } from "../config/sealing.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { AuditEntry } from "./kysely-history.ts";
+import type { Db } from "./kysely-reader.ts";
+import type { Actor, Change, KeptKind } from "./records.ts";
+import type { ResourceStep } from "./rows.ts";
+import { toInteger } from "./schema.ts";
+import { StoreError } from "./store.ts";
+import type { ExpectedVersion } from "./writer.ts";
+
+export interface WriterContext {
+  readonly actor: Actor;
+  readonly nowMs: number;
+  /** Null: documents with secrets are refused. */
+  readonly sealer: Sealer | null;
+}
+
+/** What was done through the writer so far. */
+export interface Written {
+  readonly entries: AuditEntry[];
+  readonly changes: Change[];
+  readonly steps: ResourceStep[];
+  rolledBackTo: number | null;
+  keptAnswers: number;
+}
+
+export interface Work extends WriterContext, Written {
+  readonly tx: Db;
+}
+
+interface Recorded {
+  readonly kind: KeptKind;
+  readonly id: string;
+  readonly name: string | null;
+  readonly tenantId: string;
+  readonly projectId: string | null;
+  readonly before: JsonObject | null;
+  readonly after: JsonObject | null;
+}
+
+export function record(work: Work, { before, after, ...what }: Recorded, note: string | null = null): void {
+  const action = before === null ? "create" : after === null ? "remove" : "change";
+  work.changes.push({ action, ...what, before, after });
+  work.entries.push({ action, outcome: "done", kind: what.kind, targetId: what.id, targetName: what.name, tenantId: what.tenantId, projectId: what.projectId, before, after, note, isChange: true });
+}
+
+// what has to be there, and what must not
+
+const unknown = (what: string): StoreError => new StoreError("unknown", `There is no ${what}.`);
+
+export function there<T>(found: T | null, what: string, id: string): T {
+  if (found === null) throw unknown(`${what} ${JSON.stringify(id)}`);
+  return found;
+}
+
+export function demandVersion(what: string, version: number, expected: ExpectedVersion): void {
+  if (expected != null && expected !== version) throw new StoreError("stale", `The ${what} was changed since: it has version ${version}, and ${expected} was expected.`);
+}
+
+/** A text that PostgreSQL cannot keep, and that no name needs. */
+export function demandTexts(...texts: readonly (string | null | undefined)[]): void {
+  if (texts.some((text) => text?.includes("\0") === true)) throw new StoreError("invalid", "A text holds the character U+0000, which databases do not keep.");
+}
+
+const SINGULAR = { tenants: "tenant", projects: "project", users: "user", access_tokens: "access token", resources: "resource" } as const;
+
+export async function refuseTaken(tx: Db, table: keyof typeof SINGULAR, id: string): Promise<void> {
+  demandTexts(id);
+  const row = await tx.selectFrom(table).select("id").where("id", "=", id).executeTakeFirst();
+  if (row !== undefined) throw new StoreError("exists", `The id ${JSON.stringify(id)} is taken by another ${SINGULAR[table]}.`);
+}
+
+export async function demandTenant(tx: Db, tenantId: string): Promise<void> {
+  const row = await tx.selectFrom("tenants").select("id").where("id", "=", tenantId).executeTakeFirst();
+  if (row === undefined) throw unknown(`tenant ${JSON.stringify(tenantId)}`);
+}
+
+export async function demandInTenant(tx: Db, table: "projects" | "users", id: string, tenantId: string): Promise<void> {
+  const row = await tx.selectFrom(table).select("id").where("id", "=", id).where("tenant_id", "=", tenantId).executeTakeFirst();
+  if (row === undefined) throw unknown(`${SINGULAR[table]} ${JSON.stringify(id)} in the tenant ${JSON.stringify(tenantId)}`);
+}
+
+export const made = (nowMs: number) => ({ created_at_ms: toInteger(nowMs), updated_at_ms: toInteger(nowMs) });
+export const changed = (row: { readonly version: number }, nowMs: number) => ({ version: toInteger(row.version + 1), updated_at_ms: toInteger(nowMs) });

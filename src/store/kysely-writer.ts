@@ -1,0 +1,48 @@
+// The writer of one change over any database that Kysely speaks to. Everything in it runs under the lock of its transaction, so that what is asked holds until
+// the commit. Each row that changes leaves an entry, from which audit log and version are written at the end.
+import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
+import { projectWrites, putMembership, removeMembership, tenantWrites, tokenWrites, userWrites } from "./kysely-identity-writes.ts";
+import { type Db, kyselyReader } from "./kysely-reader.ts";
+import { resourceWrites } from "./kysely-resource-writes.ts";
+import { demandTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
+import type { KeptAnswer } from "./records.ts";
+import { toInteger } from "./schema.ts";
+import { StoreError } from "./store.ts";
+import type { Writer } from "./writer.ts";
+
+export interface OpenWriter {
+  readonly writer: Writer;
+  readonly written: Written;
+}
+
+export function openWriter(tx: Db, context: WriterContext): OpenWriter {
+  const work: Work = { ...context, tx, entries: [], changes: [], steps: [], rolledBackTo: null, keptAnswers: 0 };
+  const writer: Writer = {
+    ...kyselyReader(tx, { clock: { now: () => context.nowMs }, sealer: context.sealer }),
+    ...context,
+    ...tenantWrites(work),
+    ...projectWrites(work),
+    ...userWrites(work),
+    putMembership: (membership, expected) => putMembership(work, membership, expected),
+    removeMembership: (userId, projectId, expected) => removeMembership(work, userId, projectId, expected),
+    ...tokenWrites(work),
+    ...resourceWrites(work),
+    note: (note) => void work.entries.push({ ...note, isChange: false }),
+    keepAnswer: (answer) => keepAnswer(work, answer),
+  };
+  return { writer, written: work };
+}
+
+async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body }: KeptAnswer): Promise<void> {
+  const { tx, nowMs, sealer } = work;
+  if (sealer === null) throw new StoreError("unusable", "There is no master key to seal the answer with.");
+  demandTexts(tokenId, key);
+  await tx.deleteFrom("kept_answers").where("at_ms", "<=", toInteger(nowMs - KEPT_ANSWER_MS)).execute();
+  const kept = await tx.selectFrom("kept_answers").select("token_id").where("token_id", "=", tokenId).where("answer_key", "=", key).executeTakeFirst();
+  if (kept !== undefined) throw new StoreError("exists", "This idempotency key was used within the last 24 hours.");
+  await tx
+    .insertInto("kept_answers")
+    .values({ token_id: tokenId, answer_key: key, request_hash: requestHash, status: toInteger(status), body: sealer.seal(body, answerPlace(tokenId, key)), at_ms: toInteger(nowMs) })
+    .execute();
+  work.keptAnswers++;
+}

@@ -1,0 +1,67 @@
+// Pages by a stable key: the cursor is the key of the last row that was given, so that rows that come and go meanwhile move nothing.
+import { sql, type RawBuilder } from "kysely";
+import type { Page, PageRequest } from "./reader.ts";
+import { StoreError } from "./store.ts";
+
+const MOST_ROWS = 1000;
+
+/** The key of a list: SQL expressions that are never null, and whether each is an integer. */
+export interface ListKey {
+  /** Stands in the cursor, so that one of another list is refused. */
+  readonly list: string;
+  readonly columns: readonly (readonly [expression: string, type: "text" | "integer"])[];
+  readonly newestFirst: boolean;
+}
+
+type KeyPart = string | bigint;
+
+/** The condition for what comes after the cursor. Throws StoreError `invalid`. */
+export function afterCursor(page: PageRequest, key: ListKey): RawBuilder<boolean> {
+  if (page.cursor == null) return sql<boolean>`1 = 1`;
+  const parts = parsedCursor(page.cursor, key);
+  const columns = sql.raw(key.columns.map(([expression]) => expression).join(", "));
+  return sql<boolean>`(${columns}) ${sql.raw(key.newestFirst ? "<" : ">")} (${sql.join(parts)})`;
+}
+
+export function inOrderOf({ columns, newestFirst }: ListKey): RawBuilder<unknown> {
+  return sql.raw(columns.map(([expression]) => `${expression}${newestFirst ? " desc" : ""}`).join(", "));
+}
+
+/** How many rows to ask for: one more than the page has says whether there is another page. */
+export function rowsAsked({ limit }: PageRequest): number {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS) throw new StoreError("invalid", `A page has 1 to ${MOST_ROWS} rows.`);
+  return limit + 1;
+}
+
+export function pageOf<Row, T>(rows: readonly Row[], { limit }: PageRequest, key: ListKey, keyOf: (row: Row) => readonly KeyPart[], valueOf: (row: Row) => T): Page<T> {
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? shown.at(-1) : undefined;
+  const nextCursor = last === undefined ? null : Buffer.from(JSON.stringify([key.list, ...keyOf(last).map(String)])).toString("base64url");
+  return { data: shown.map(valueOf), nextCursor };
+}
+
+function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
+  const refused = new StoreError("invalid", "The cursor is not one that this list has given.");
+  if (cursor.length > 4096) throw refused;
+  let parts: unknown;
+  try {
+    parts = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+  } catch {
+    throw refused;
+  }
+  if (!Array.isArray(parts) || parts[0] !== key.list || parts.length !== key.columns.length + 1) throw refused;
+  return key.columns.map(([, type], index) => {
+    const part: unknown = parts[index + 1];
+    if (typeof part !== "string" || (type === "integer" && !/^-?\d{1,18}$/.test(part))) throw refused;
+    return type === "integer" ? BigInt(part) : part;
+  });
+}
+
+/** `like` with the reader's own words taken as they are. */
+export function containing(columns: readonly string[], search: string): RawBuilder<boolean> {
+  const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
+  return sql<boolean>`(${sql.join(
+    columns.map((column) => sql`lower(coalesce(${sql.ref(column)}, '')) like ${pattern} escape '\\'`),
+    sql` or `,
+  )})`;
+}

@@ -1,0 +1,126 @@
+// Which fields of documents are secrets, and the three forms of a document: as it was given, sealed as it is kept, and masked as it is shown. A masked
+// secret (`*** ` and its handle) that comes back in a change stands for the one that is kept.
+import { handleOf, SealError, type Sealer } from "../config/sealing.ts";
+import type { ConfiguredKind } from "../core/configured.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { StoreError } from "./store.ts";
+
+/** Paths with `[]` for every entry of a list and `*` for every member; a provider's forms of credentials are told by the members of them that are secret. */
+const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
+  provider: ["api_key", "api_keys[]", "api_keys[].key", "*.secret_access_key", "*.session_token", "*.service_account", "*.client_secret"],
+  tool_server: ["headers.*"],
+};
+
+/** What does not say where a secret goes. Whoever may change the rest without knowing the secret could have it sent to himself (decisions 2.9). */
+const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
+  provider: ["api_key", "api_keys", "enabled", "models"],
+  tool_server: ["headers", "enabled", "name", "description", "timeout_s", "allowed_tools", "require_approval"],
+};
+
+const MASKED = /^\*\*\* ([0-9a-f]{12})$/;
+
+/** Whether the field at this path of a document is a secret. */
+export function isSecretField(kind: ConfiguredKind, path: string): boolean {
+  return (SECRET_FIELDS[kind] ?? []).some((pattern) => matches(pattern, path));
+}
+
+function matches(pattern: string, path: string): boolean {
+  const generalised = path.replaceAll(/\[\d+\]/g, "[]");
+  if (pattern.startsWith("*.")) return generalised.includes(".") && generalised.endsWith(pattern.slice(1));
+  return pattern.endsWith(".*") ? generalised.startsWith(pattern.slice(0, -1)) : pattern === generalised;
+}
+
+/** Only texts at secret places are looked at; all else is passed on as it is. */
+function rewritten(kind: ConfiguredKind, document: JsonObject, change: (text: string, path: string) => string): JsonObject {
+  const walk = (value: Json | undefined, path: string): Json | undefined => {
+    if (typeof value === "string") return value !== "" && isSecretField(kind, path) ? change(value, path) : value;
+    if (Array.isArray(value)) return value.map((entry: Json, index) => walk(entry, `${path}[${index}]`) ?? null);
+    if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, walk(member, path === "" ? name : `${path}.${name}`)]));
+    return value;
+  };
+  return SECRET_FIELDS[kind] === undefined ? document : (walk(document, "") as JsonObject);
+}
+
+const placeOf = (kind: ConfiguredKind, id: string, path: string): string => `${kind}/${id}/${path}`;
+
+export interface SealingContext {
+  readonly kind: ConfiguredKind;
+  readonly id: string;
+  /** Null: there is no master key. */
+  readonly sealer: Sealer | null;
+}
+
+/** `kept` is the sealed document that this one takes the place of. Throws StoreError `invalid` and `unusable`. */
+export function sealedDocument({ kind, id, sealer }: SealingContext, document: JsonObject, kept: JsonObject | null): JsonObject {
+  const handles = new Map<string, { readonly sealed: string; readonly path: string }>();
+  if (kept !== null)
+    rewritten(kind, kept, (sealed, path) => {
+      handles.set(handleOf(sealed) ?? "", { sealed, path });
+      return sealed;
+    });
+  const moved = kept !== null && addressOf(kind, kept) !== addressOf(kind, document);
+  const needed = (): Sealer => {
+    if (sealer === null) throw new StoreError("unusable", "There is no master key to seal a secret with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.");
+    return sealer;
+  };
+  return rewritten(kind, document, (text, path) => {
+    const handle = MASKED.exec(text)?.[1];
+    if (handle === undefined) return needed().seal(text, placeOf(kind, id, path));
+    const before = handles.get(handle);
+    if (before === undefined) throw new StoreError("invalid", `${path} holds a masked secret that is not kept here. Send the secret itself.`);
+    if (moved) throw new StoreError("invalid", `${path} holds a masked secret, and the address that it goes to changes. Send the secret itself.`);
+    return before.path === path ? before.sealed : needed().seal(openedText(needed(), before.sealed, placeOf(kind, id, before.path)), placeOf(kind, id, path));
+  });
+}
+
+function openedText(sealer: Sealer, sealed: string, place: string): string {
+  try {
+    return sealer.open(sealed, place);
+  } catch (error) {
+    if (error instanceof SealError) throw new StoreError("unusable", `The secret at ${place} cannot be opened: ${error.message}.`, error);
+    throw error;
+  }
+}
+
+/** Whatever says where the secrets go, without the secrets themselves. */
+function addressOf(kind: ConfiguredKind, document: JsonObject): string {
+  const harmless = HARMLESS_FIELDS[kind] ?? [];
+  const told = rewritten(kind, document, () => "");
+  return JSON.stringify(inOrder(Object.fromEntries(Object.entries(told).filter(([name]) => !harmless.includes(name)))));
+}
+
+function inOrder(value: Json | undefined): Json | undefined {
+  if (Array.isArray(value)) return value.map((entry: Json) => inOrder(entry) ?? null);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => [name, inOrder(member)]));
+}
+
+export function maskedDocument(kind: ConfiguredKind, sealed: JsonObject): JsonObject {
+  return rewritten(kind, sealed, (text) => `*** ${handleOf(text) ?? ""}`);
+}
+
+export interface OpenedDocument {
+  readonly document: JsonObject;
+  /** Why a secret did not open; null: all did. */
+  readonly fault: string | null;
+}
+
+export function openedDocument({ kind, id, sealer }: SealingContext, sealed: JsonObject): OpenedDocument {
+  let fault: string | null = null;
+  const document = rewritten(kind, sealed, (text, path) => {
+    try {
+      if (sealer === null) throw new SealError("there is no master key");
+      return sealer.open(text, placeOf(kind, id, path));
+    } catch (error) {
+      if (!(error instanceof SealError)) throw error;
+      fault ??= `${path} cannot be opened: ${error.message}`;
+      return "";
+    }
+  });
+  return { document, fault };
+}
+
+/** Under the newest key. Throws SealError. */
+export function resealedDocument(kind: ConfiguredKind, id: string, sealed: JsonObject, sealer: Sealer): JsonObject {
+  return rewritten(kind, sealed, (text, path) => sealer.reseal(text, placeOf(kind, id, path)));
+}
