@@ -1,6 +1,7 @@
 // The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { openLogins } from "./auth/logins.ts";
 import { bootstrap } from "./auth/token-admin.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
 import { handleChat } from "./chat/handle.ts";
@@ -80,7 +81,8 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
   const upstream = openUpstream(upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, routing: openRouting(Math.random), observer: { publish: () => {} }, traffic };
+  const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, traffic };
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
@@ -104,12 +106,14 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const observer = batched(observers([log, metrics], onFault));
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, routing, observer, traffic };
+  const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, traffic };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
     snapshot: () => source.current(),
     models: { providers, builtIn: BUILT_IN_MODELS },
+    logins,
     metrics: async () => {
       observer.flush();
       return { text: await metrics.text(), contentType: metrics.contentType };

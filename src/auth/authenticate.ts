@@ -2,6 +2,7 @@
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, TokenSecret } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { membershipsOf } from "./memberships.ts";
 import { isSameSecret, parseTokenText, TOKEN_TEXT_LENGTH } from "./access-token.ts";
 
 const SCHEME = /^bearer +/i;
@@ -47,12 +48,8 @@ function demandLive(token: AccessToken, secret: TokenSecret, snapshot: Pick<Snap
   if (nowMs >= token.expiresAtMs) throw new GatewayError("expired_token", `The access token ${token.id} expired at ${isoTime(token.expiresAtMs)}.`);
   if (secret.retiresAtMs !== null && nowMs >= secret.retiresAtMs)
     throw new GatewayError("expired_token", `The access token ${token.id} was rotated, and this secret of it ended at ${isoTime(secret.retiresAtMs)}. Use the new one.`);
-  if (token.userId !== null && !hasMembership(token, token.userId, snapshot))
+  if (token.userId !== null && membershipsOf(token, snapshot).length === 0)
     throw new GatewayError("revoked_token", `The access token ${token.id} ended with its user's last role in the tenant.`);
-}
-
-function hasMembership(token: AccessToken, userId: string, snapshot: Pick<Snapshot, "memberships">): boolean {
-  return snapshot.memberships.get(userId)?.some((membership) => membership.tenantId === token.tenantId) ?? false;
 }
 
 function isoTime(atMs: number): string {

@@ -2,6 +2,7 @@
 import { GatewayError } from "../core/errors.ts";
 import { roleAtLeast, type AccessToken, type Membership, type Permission, type Principal, type Role } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { membershipsOf } from "./memberships.ts";
 import { narrowingOf } from "./narrowing.ts";
 
 /** What the request names and asks for; body and headers are already one (the body wins). Null: not named. */
@@ -45,7 +46,7 @@ function ownProject(token: AccessToken, scope: RequestedScope, { projects }: Sco
 }
 
 function usersProject(token: AccessToken, scope: RequestedScope, { projects, memberships }: Scopes): ProjectRole {
-  const own = ((token.userId !== null && memberships.get(token.userId)) || []).filter((membership) => membership.tenantId === token.tenantId);
+  const own = membershipsOf(token, { memberships });
   const projectId = scope.projectId ?? onlyProject(token, own, projects);
   const role = projects.get(projectId)?.tenantId === token.tenantId ? highestRole(own, projectId) : null;
   if (role === null) throw projectMismatch();

@@ -1,4 +1,5 @@
 // What the composition root hands to every call.
+import type { Logins } from "../auth/logins.ts";
 import type { Clock } from "../core/clock.ts";
 import type { CredentialLender } from "../core/credential.ts";
 import type { Snapshot } from "../core/snapshot.ts";
@@ -17,6 +18,7 @@ export interface ChatContext {
   readonly providers: ReadonlyMap<string, Provider>;
   readonly upstream: UpstreamClient;
   readonly credentials: CredentialLender;
+  readonly logins: Logins;
   readonly observer: Observer;
   readonly routing: Routing;
   readonly traffic: Traffic;

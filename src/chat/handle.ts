@@ -1,8 +1,7 @@
 // One request, top to bottom: authenticate, parse, authorize, prepare what may answer, complete, reply. Each step is a file of its name; errors of all of
 // them leave by one door.
-import { authenticate } from "../auth/authenticate.ts";
 import { authorize } from "../auth/authorize.ts";
-import { demandAddress } from "../auth/client-address.ts";
+import { identify } from "../auth/identify.ts";
 import type { CallOptions } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
 import { Call, type Peers } from "./call.ts";
@@ -22,9 +21,9 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
   const call = new Call(context, http, peers);
   try {
     call.enter();
-    const token = authenticate(http.headers.get("authorization"), call.snapshot, context.clock.now());
+    const known = identify(http.headers.get("authorization"), call.clientIp, call.snapshot, context.logins, context.clock.now());
+    const token = known instanceof Promise ? await known : known;
     call.authenticated(token);
-    demandAddress(token, call.clientIp);
     const explains = asksToExplain(http.headers);
     call.tellsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
 

@@ -60,6 +60,7 @@ export const CATALOGUE = {
   shutting_down: entry(503, "server_error", "gateway", true, "The gateway is going down and takes no new calls.", "Try again; another replica or the next start answers."),
   gateway_overloaded: entry(503, "server_error", "gateway", true, "The gateway holds as many calls as it is configured to.", "Try again shortly, or raise `server.max_concurrent_calls`."),
   no_target_available: entry(503, "server_error", "gateway", true, "No target of the route is healthy, and the route says not to try one that is not.", "Try again after `retry-after`; the operator looks at the providers, or sets the route's `on_exhausted` to `least_bad`."),
+  login_unavailable: entry(503, "server_error", "gateway", true, "The keys of a login's issuer cannot be fetched, and none are known.", "Try again; the operator looks after the issuer, or its address in `oidc`."),
   store_unavailable: entry(503, "server_error", "gateway", true, "The database cannot be reached, so nothing can be changed or listed now. Calls go on.", "Try again; the operator looks after the database."),
   limit_store_unavailable: entry(503, "server_error", "gateway", true, "The store of the limits cannot be reached, and a limit says `closed` for that.", "Try again; the operator looks after the store, or sets the limit's `on_store_failure`."),
   ledger_unavailable: entry(503, "server_error", "gateway", true, "The ledger cannot be written, and no call runs without it.", "The operator makes room on the disk, or sets `ledger.on_full` to `continue`."),

@@ -52,6 +52,8 @@ export interface AccessToken {
   readonly routes: readonly string[];
   /** Addresses and CIDR ranges from which the token may be used; empty: from everywhere. */
   readonly ipRanges: readonly string[];
+  /** Roles that a login of the company's own gives, beside those that the store has for the user. */
+  readonly granted?: readonly Membership[];
   /** SHA-256 of each live token text. A rotation adds one; each has its own end. */
   readonly secrets: readonly TokenSecret[];
   readonly createdAtMs: number;

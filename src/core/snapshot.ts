@@ -3,6 +3,7 @@ import type { StoredCredential } from "./credential.ts";
 import type { AccessToken, Membership, Project } from "./identity.ts";
 import type { PriceBook } from "./price.ts";
 import type { LimitSet } from "./limit.ts";
+import type { LoginIssuer } from "./login.ts";
 import type { Route } from "./route.ts";
 
 /** Settings of the specification; null means "not set here, ask the next wider scope". */
@@ -72,6 +73,8 @@ export interface Snapshot {
   readonly limits: ServerLimits;
   /** Null: nobody in front is believed. */
   readonly proxyTrust: ProxyTrust | null;
+  /** Issuers whose logins are taken for personal tokens. */
+  readonly logins: readonly LoginIssuer[];
   readonly corsOrigins: readonly string[];
   readonly opsOpen: boolean;
 }

@@ -1,8 +1,10 @@
 // Every path but the hot one: models, health, metrics, and what is not there. Errors have the one body everywhere.
 import { Hono } from "hono";
 import type { Context } from "hono";
-import { authenticate } from "../auth/authenticate.ts";
-import { clientAddress, demandAddress } from "../auth/client-address.ts";
+import { clientAddress } from "../auth/client-address.ts";
+import { identify } from "../auth/identify.ts";
+import type { Logins } from "../auth/logins.ts";
+import { membershipsOf } from "../auth/memberships.ts";
 import { narrowingOf, permitsRoute } from "../auth/narrowing.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
@@ -23,6 +25,7 @@ export interface AppContext {
   readonly version: string;
   snapshot(): Snapshot;
   readonly models: ModelSources;
+  readonly logins: Logins;
   metrics(): Promise<{ readonly text: string; readonly contentType: string }>;
   /** Null while ready, else why not. */
   notReady(): string | null;
@@ -71,14 +74,14 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     });
 
   app.get("/healthz", (c) => reply(c, { status: "ok" }));
-  app.get("/readyz", (c) => {
+  app.get("/readyz", async (c) => {
     const why = context.notReady();
     if (c.req.query("verbose") === undefined) return reply(c, why === null ? { status: "ready" } : { status: "not_ready", reason: why }, why === null ? 200 : 503);
-    demandInsider(c, context);
+    await demandInsider(c, context);
     return reply(c, readiness(context, why), why === null ? 200 : 503);
   });
   app.get("/metrics", async (c) => {
-    demandInsider(c, context);
+    await demandInsider(c, context);
     const { text, contentType } = await context.metrics();
     return new Response(text, { headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), "content-type": contentType } });
   });
@@ -88,25 +91,25 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 
 /** What may be called, and what becomes of each parameter there; both for whoever has a token. */
 function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Context<AppEnv>, body: JsonObject) => Response): void {
-  const demandToken = (c: Context<AppEnv>): AccessToken => authenticated(c, context);
+  const demandToken = (c: Context<AppEnv>): Promise<AccessToken> => authenticated(c, context);
   const viewOf = (token: AccessToken): ListingView => ({ snapshot: context.snapshot(), scope: token, narrowing: narrowingOf(token), nowMs: context.clock.now() });
   for (const path of MODEL_PATHS) {
-    const list = (c: Context<AppEnv>): Response => {
-      const token = demandToken(c);
+    const list = async (c: Context<AppEnv>): Promise<Response> => {
+      const token = await demandToken(c);
       return reply(c, { object: "list", data: listModels(viewOf(token), callableRoutes(token, context), context.models) });
     };
     app.get(path, list).get(`${path}/`, list);
-    app.get(`${path}/*`, (c) => {
+    app.get(`${path}/*`, async (c) => {
       const id = decodedTail(c.req.path, path);
-      const token = demandToken(c);
+      const token = await demandToken(c);
       const route = callableRoutes(token, context).find(({ name }) => name === id);
       return reply(c, route === undefined ? describeModel(namedModel(id, token, context), context.models, viewOf(token)) : describeRoute(route, context.snapshot(), context.models));
     });
     refuseOthers(app, path, "GET");
   }
   for (const path of PARAMS_PATHS) {
-    const params = (c: Context<AppEnv>): Response => {
-      const token = demandToken(c);
+    const params = async (c: Context<AppEnv>): Promise<Response> => {
+      const token = await demandToken(c);
       const id = c.req.query("model") ?? "";
       if (id === "") throw new GatewayError("invalid_request", `${path} needs the query parameter model: <provider>:<model_name>.`, { param: "model" });
       const { settings, provider, model } = namedModel(id, token, context);
@@ -118,11 +121,10 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Contex
 }
 
 /** Throws what auth throws for a token that cannot be used, or not from there. */
-function authenticated(c: Context<AppEnv>, context: AppContext): AccessToken {
+async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<AccessToken> {
   const snapshot = context.snapshot();
-  const token = authenticate(c.req.header("authorization") ?? null, snapshot, context.clock.now());
-  demandAddress(token, () => clientAddress(c.env.peer, c.req.raw.headers, snapshot.proxyTrust));
-  return token;
+  const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, snapshot.proxyTrust);
+  return identify(c.req.header("authorization") ?? null, address, snapshot, context.logins, context.clock.now());
 }
 
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {
@@ -154,13 +156,12 @@ function decodedTail(path: string, base: string): string {
 }
 
 /** Loopback and tokens of admins only, unless the configuration opens it (decisions 9.5). A proxy on this machine passes strangers on, and says so. */
-function demandInsider(c: Context<AppEnv>, context: AppContext): void {
+async function demandInsider(c: Context<AppEnv>, context: AppContext): Promise<void> {
   const snapshot = context.snapshot();
   const proxied = c.req.header("x-forwarded-for") !== undefined || c.req.header("forwarded") !== undefined;
   if (snapshot.opsOpen || (!proxied && c.env.peer !== null && LOOPBACK.test(c.env.peer))) return;
-  const token = authenticated(c, context);
-  const memberships = token.userId === null ? [] : (snapshot.memberships.get(token.userId) ?? []);
-  if (!memberships.some((membership) => membership.projectId === null && roleAtLeast(membership.role, "admin")))
+  const token = await authenticated(c, context);
+  if (!membershipsOf(token, snapshot).some((membership) => membership.projectId === null && roleAtLeast(membership.role, "admin")))
     throw new GatewayError("insufficient_role", "This path answers loopback and the personal tokens of admins only; ops.open in the configuration opens it.");
 }
 

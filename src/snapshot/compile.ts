@@ -37,6 +37,7 @@ export function compileSnapshot({ configuration, identities, families, environme
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,
+    logins: configuration.oidc,
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { pricesSection } from "../accounting/price-settings.ts";
 import { budgetsSection, limitsSection } from "../admission/settings.ts";
+import { loginsSection } from "../auth/login-settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
@@ -16,6 +17,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     log: logSection,
     cors: corsSection,
     ops: opsSection,
+    oidc: loginsSection,
     providers: providersSection(families),
     routes: routesSection,
     route_defaults: routeDefaultsSection,

@@ -1,4 +1,5 @@
 // The whole way of a call without sockets: the real handler, a snapshot and an upstream as the test wants them. For what needs many calls or a clock.
+import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import type { ChatContext } from "../../src/chat/context.ts";
 import { openRouting } from "../../src/chat/open-routing.ts";
@@ -65,7 +66,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, corsOrigins: [], opsOpen: false, ...options.snapshot,
+    prices: NO_PRICES, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
@@ -83,6 +84,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: options.families ?? providers,
     upstream,
     credentials: openCredentialLender({ upstream, clock, onRefused: (one) => refused.push(one) }),
+    logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     observer: { publish: (record) => records.push(structuredClone(record)) },
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),

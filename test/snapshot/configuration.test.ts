@@ -55,6 +55,7 @@ describe("without a file", () => {
       log: { level: "info" },
       cors: { origins: [] },
       ops: { open: false },
+      oidc: [],
       providers: { allowPrivateAddresses: false, entries: new Map() },
       settings: { dropParams: false, disableStopSequenceLimit: false },
       prices: {},

@@ -19,7 +19,7 @@ const token: AccessToken = { id, kind: "project", name: "test", tenantId: "defau
 
 function serve(settings?: readonly ProviderSettings[]) {
   const stub = stubGateway({ ...(settings && { providers: settings }), snapshot: { tokens: new Map([[id, token]]) } });
-  const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: BUILT_IN_MODELS }, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
+  const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
   return async (path: string, headers: Record<string, string> = { authorization: `Bearer ${text}` }): Promise<{ readonly status: number; readonly body: any; readonly size: number }> => {
     const response = await app.fetch(new Request(`http://gateway.test${path}`, { headers }), { peer: null });
     const answer = await response.text();

@@ -43,7 +43,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
   const targets = () => targetStandings(stub.context.routing, systemClock.monotonic());
   const metrics = openMetrics(targets);
   const app = createApp({
-    clock: systemClock, version: "1.2.3", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: BUILT_IN_MODELS },
+    clock: systemClock, version: "1.2.3", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins,
     metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }), notReady, callsInFlight: () => 0, targets,
   });
   const onFault = (fault: unknown): never => {

@@ -226,7 +226,7 @@ describe("[d9.1] routes in the listing of models", () => {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = { id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
   const snapshot = { ...gateway.context.snapshot(), tokens: new Map([[id, token]]) };
-  const app = createApp({ clock: systemClock, version: "1", snapshot: () => snapshot, models: { providers, builtIn: BUILT_IN_MODELS }, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
+  const app = createApp({ clock: systemClock, version: "1", snapshot: () => snapshot, models: { providers, builtIn: BUILT_IN_MODELS }, logins: gateway.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
   const get = async (path: string): Promise<any> => (await app.fetch(new Request(`http://gateway.test/api/v1/models${path}`, { headers: { authorization: `Bearer ${text}` } }), { peer: null })).json();
 
   test("stand first, those of tenant and project included, and are models to a client", async () => {

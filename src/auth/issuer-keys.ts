@@ -1,0 +1,110 @@
+// The public keys of one issuer of OpenID Connect (RFC 7517; OpenID Connect Discovery 1.0): fetched when they are needed first, and again in the background.
+// A key that is not known is asked for at once, but not more often than every half minute, whatever strangers send; a failure takes away no key that is known.
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import { Cancellation } from "../core/cancellation.ts";
+import type { Clock } from "../core/clock.ts";
+import { isObject, type Json } from "../core/json.ts";
+import type { LoginIssuer } from "../core/login.ts";
+import type { UpstreamClient } from "../wire/upstream.ts";
+
+const COOLDOWN_MS = 30_000;
+const TIMEOUT_MS = 5_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+const MAX_KEYS = 100;
+const DISCOVERY = "/.well-known/openid-configuration";
+
+export interface IssuerKeys {
+  /** Finds the key of a token; throws jose's JWKSNoMatchingKey, or Error when no keys could be fetched yet. */
+  readonly find: JWTVerifyGetKey;
+  /** Counts up when a fetch brought other keys than were known. */
+  generation(): number;
+  /** Fetches again in the background when it is time. */
+  keepFresh(): void;
+}
+
+export class KeysUnavailable extends Error {}
+
+export interface IssuerKeysOptions {
+  readonly issuer: LoginIssuer;
+  readonly upstream: UpstreamClient;
+  readonly clock: Clock;
+  /** A fetch failed; never a secret in it. */
+  readonly onFault: (message: string) => void;
+}
+
+export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysOptions): IssuerKeys {
+  let known: { readonly text: string; readonly find: JWTVerifyGetKey } | null = null;
+  let generation = 0;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  let fetchedAtMs = Number.NEGATIVE_INFINITY;
+  let asking: Promise<void> | null = null;
+
+  const refresh = async (): Promise<void> => {
+    try {
+      const { keys } = await fetchKeys(issuer, upstream);
+      const text = JSON.stringify(keys);
+      if (known?.text !== text) {
+        known = { text, find: createLocalJWKSet({ keys }) };
+        generation += 1;
+      }
+      fetchedAtMs = clock.monotonic();
+    } catch (thrown) {
+      onFault(`the keys of the issuer ${issuer.name} could not be fetched: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    }
+  };
+  /** One fetch at a time, and none within the cooldown of the last. */
+  const ask = (): Promise<void> => {
+    if (asking !== null) return asking;
+    if (clock.monotonic() - askedAtMs < COOLDOWN_MS) return Promise.resolve();
+    askedAtMs = clock.monotonic();
+    asking = refresh().finally(() => (asking = null));
+    return asking;
+  };
+  const keepFresh = (): void => {
+    if (clock.monotonic() - fetchedAtMs > issuer.keysRefreshMs) void ask();
+  };
+  return {
+    generation: () => generation,
+    keepFresh,
+    async find(header, token) {
+      if (known === null) await ask();
+      else keepFresh();
+      if (known === null) throw new KeysUnavailable();
+      try {
+        return await known.find(header, token);
+      } catch (thrown) {
+        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
+        await ask();
+        return await known.find(header, token);
+      }
+    },
+  };
+}
+
+async function fetchKeys({ issuer, keysUrl }: LoginIssuer, upstream: UpstreamClient): Promise<JSONWebKeySet> {
+  let url = keysUrl;
+  if (url === null) {
+    const found = await fetchJson(`${issuer.replace(/\/$/, "")}${DISCOVERY}`, upstream);
+    if (!isObject(found) || found["issuer"] !== issuer || typeof found["jwks_uri"] !== "string") throw new Error("its discovery document is of another issuer, or names no jwks_uri");
+    url = found["jwks_uri"];
+  }
+  const set = await fetchJson(url, upstream);
+  if (!isObject(set) || !Array.isArray(set["keys"]) || set["keys"].length > MAX_KEYS || !set["keys"].every(isObject)) throw new Error(`its key set is none, or holds more than ${MAX_KEYS} keys`);
+  return { keys: set["keys"] };
+}
+
+async function fetchJson(url: string, upstream: UpstreamClient): Promise<Json> {
+  const signal = new Cancellation();
+  const timer = setTimeout(() => signal.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
+  try {
+    const limits = { connectTimeoutMs: TIMEOUT_MS, firstByteTimeoutMs: TIMEOUT_MS, betweenBytesTimeoutMs: TIMEOUT_MS };
+    const response = await upstream.send({ method: "GET", url, headers: {}, body: "" }, { ...limits, signal });
+    if (response.status !== 200) {
+      response.body.cancel();
+      throw new Error(`${new URL(url).host} answered ${response.status}`);
+    }
+    return JSON.parse(await response.body.text(MAX_ANSWER_BYTES)) as Json;
+  } finally {
+    clearTimeout(timer);
+  }
+}

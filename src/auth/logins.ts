@@ -1,0 +1,162 @@
+// Tokens of a company's own login (OpenID Connect; RFC 7519, RFC 8725) as personal tokens. A token is verified once and known by its hash until it ends, so that
+// later calls with it cost a look-up. Users are not stored: their id is made of issuer and subject, so that the database may have roles for them, and the
+// claims may give more.
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
+import type { Clock } from "../core/clock.ts";
+import { GatewayError } from "../core/errors.ts";
+import { compileGlob } from "../core/glob.ts";
+import { type AccessToken, type Membership, NOT_NARROWED, PERMISSIONS } from "../core/identity.ts";
+import type { LoginIssuer } from "../core/login.ts";
+import type { UpstreamClient } from "../wire/upstream.ts";
+import { type IssuerKeys, KeysUnavailable, openIssuerKeys } from "./issuer-keys.ts";
+
+const MAX_KNOWN = 10_000;
+/** A subject that can stand in an id as it is; every other is hashed. */
+const PLAIN_SUBJECT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,42}$/;
+
+export interface Logins {
+  /** The token as a personal one; at once where it is known. Throws, or rejects with, `invalid_token`, `expired_token` or `login_unavailable`. */
+  identify(text: string, issuers: readonly LoginIssuer[], nowMs: number): AccessToken | Promise<AccessToken>;
+}
+
+interface Known {
+  readonly token: AccessToken;
+  readonly issuer: LoginIssuer;
+  readonly generation: number;
+}
+
+export interface LoginsOptions {
+  readonly upstream: UpstreamClient;
+  readonly clock: Clock;
+  readonly onFault: (message: string) => void;
+}
+
+export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins {
+  const known = new Map<string, Known>();
+  const verifying = new Map<string, Promise<AccessToken>>();
+  const keySets = new WeakMap<LoginIssuer, IssuerKeys>();
+  const keysOf = (issuer: LoginIssuer): IssuerKeys => {
+    let keys = keySets.get(issuer);
+    if (keys === undefined) keySets.set(issuer, (keys = openIssuerKeys({ issuer, upstream, clock, onFault })));
+    return keys;
+  };
+
+  const verify = async (text: string, hash: string, issuers: readonly LoginIssuer[], nowMs: number): Promise<AccessToken> => {
+    const issuer = issuerOf(text, issuers);
+    const keys = keysOf(issuer);
+    const payload = await verified(text, issuer, keys, nowMs);
+    const token = asPersonalToken(payload, issuer, nowMs);
+    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
+    known.set(hash, { token, issuer, generation: keys.generation() });
+    return token;
+  };
+
+  return {
+    identify(text, issuers, nowMs) {
+      const hash = Bun.SHA256.hash(text, "base64");
+      const there = known.get(hash);
+      if (there !== undefined) {
+        const keys = keysOf(there.issuer);
+        keys.keepFresh();
+        // another configuration, or other keys, may not believe it any more
+        if (issuers.includes(there.issuer) && there.generation === keys.generation()) {
+          if (nowMs < there.token.expiresAtMs) return there.token;
+          throw expired(there.token.expiresAtMs);
+        }
+        known.delete(hash);
+      }
+      const underWay = verifying.get(hash);
+      if (underWay !== undefined) return underWay;
+      const fresh = verify(text, hash, issuers, nowMs).finally(() => verifying.delete(hash));
+      verifying.set(hash, fresh);
+      return fresh;
+    },
+  };
+}
+
+/** By `iss` and `aud`, which nobody has signed for yet. */
+function issuerOf(text: string, issuers: readonly LoginIssuer[]): LoginIssuer {
+  let payload: JWTPayload;
+  let algorithm: string | undefined;
+  try {
+    payload = decodeJwt(text);
+    algorithm = decodeProtectedHeader(text).alg;
+  } catch (thrown) {
+    throw invalid("it is no JWT", thrown);
+  }
+  const ofIssuer = issuers.filter(({ issuer }) => issuer === payload.iss);
+  if (ofIssuer.length === 0) throw invalid("its issuer is not one that is configured here");
+  const audiences = typeof payload.aud === "string" ? [payload.aud] : (payload.aud ?? []);
+  const found = ofIssuer.find((issuer) => issuer.audiences.some((audience) => audiences.includes(audience)));
+  if (found === undefined) throw invalid("it was made for another audience");
+  if (algorithm === undefined || !found.algorithms.includes(algorithm)) throw invalid("it is signed in a way that is not allowed here");
+  return found;
+}
+
+async function verified(text: string, { issuer, audiences, algorithms, clockToleranceMs }: LoginIssuer, keys: IssuerKeys, nowMs: number): Promise<JWTPayload> {
+  try {
+    const { payload } = await jwtVerify(text, keys.find, {
+      issuer, audience: [...audiences], algorithms: [...algorithms], clockTolerance: clockToleranceMs / 1000, currentDate: new Date(nowMs), requiredClaims: ["exp"],
+    });
+    return payload;
+  } catch (thrown) {
+    if (thrown instanceof KeysUnavailable) throw new GatewayError("login_unavailable", "The keys of the login's issuer cannot be fetched now, so the token cannot be checked.", { headers: { "retry-after": "5" } });
+    if (thrown instanceof errors.JWTExpired) throw expired((thrown.payload.exp ?? 0) * 1000);
+    if (thrown instanceof errors.JWTClaimValidationFailed && thrown.claim === "nbf") throw invalid("it is not valid yet", thrown);
+    if (thrown instanceof errors.JWTClaimValidationFailed) throw invalid(`its claim ${thrown.claim} is missing or wrong`, thrown);
+    if (thrown instanceof errors.JWKSNoMatchingKey || thrown instanceof errors.JWKSMultipleMatchingKeys) throw invalid("it is signed with a key that its issuer does not have", thrown);
+    if (thrown instanceof errors.JOSEError || thrown instanceof TypeError || (thrown instanceof Error && thrown.name === "DataError")) throw invalid("its signature does not hold", thrown);
+    throw thrown;
+  }
+}
+
+function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number): AccessToken {
+  const subject = claimAt(payload, issuer.subjectClaim);
+  if (typeof subject !== "string" || subject === "" || subject.length > 1024) throw invalid(`its claim ${issuer.subjectClaim} names nobody`);
+  const userId = `${issuer.name}.${PLAIN_SUBJECT.test(subject) ? subject : `_${Bun.SHA256.hash(subject, "base64url")}`}`;
+  const name = claimAt(payload, issuer.nameClaim);
+  const grants = issuer.grants.filter(({ claim, value }) => value === null || valuesAt(payload, claim).some(compileGlob(value)));
+  const permissions = new Set(grants.flatMap((grant) => grant.permissions));
+  return {
+    id: userId,
+    kind: "personal",
+    name: typeof name === "string" && name !== "" ? name.slice(0, 100) : userId,
+    tenantId: issuer.tenantId,
+    projectId: null,
+    userId,
+    role: null,
+    permissions: PERMISSIONS.filter((permission) => permissions.has(permission)),
+    ...NOT_NARROWED,
+    granted: grants.map(({ role, projectId }): Membership => ({ userId, tenantId: issuer.tenantId, projectId, role })),
+    secrets: [],
+    createdAtMs: typeof payload.iat === "number" ? payload.iat * 1000 : nowMs,
+    expiresAtMs: payload.exp! * 1000 + issuer.clockToleranceMs,
+    revokedAtMs: null,
+  };
+}
+
+function claimAt(payload: JWTPayload, path: string): unknown {
+  let value: unknown = payload;
+  // the whole path first: claims of some issuers are addresses, with dots in them
+  if (Object.hasOwn(payload, path)) return payload[path];
+  for (const name of path.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[name];
+  }
+  return value;
+}
+
+function valuesAt(payload: JWTPayload, path: string): readonly string[] {
+  const value = claimAt(payload, path);
+  return (Array.isArray(value) ? (value as readonly unknown[]) : [value]).filter((one) => typeof one === "string");
+}
+
+/** `why` is one of our own words: nothing of the token is told. */
+function invalid(why: string, cause?: unknown): GatewayError {
+  return new GatewayError("invalid_token", `The login token is not valid here: ${why}.`, cause === undefined ? {} : { cause });
+}
+
+function expired(atMs: number): GatewayError {
+  const time = new Date(atMs);
+  return new GatewayError("expired_token", `The login token expired${Number.isNaN(time.getTime()) ? "" : ` at ${time.toISOString()}`}. Log in again.`);
+}
