@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { Glob } from "bun";
 import { environment, isolation, packageFolder } from "../bin/runtime.mjs";
 import { trafficMissing } from "./traffic/cases.ts";
+import { postgresPrograms } from "./harness/postgres-server.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
 const TEST_TIMEOUT_MS = 30_000;
@@ -75,6 +76,7 @@ function printSurroundings(): void {
     ["recorded provider traffic", !trafficMissing, "the tests that replay it are skipped; DRAGOMAN_TRAFFIC names its folder"],
     ["npm", answers("npm", "--version"), "the tests of the package fail"],
     ["openssl", answers("openssl", "version"), "tests that need a certificate of their own cannot run"],
+    ["PostgreSQL", postgresPrograms() !== null, "tests of it are skipped"],
     ["curl", answers("curl", "--version"), "tests of the commands in the documentation cannot run"],
   ];
   for (const [name, there, without] of things) console.log(there ? `there:   ${name}` : `missing: ${name}; ${without}`);

@@ -1,0 +1,141 @@
+// A real PostgreSQL of the machine for a test: a cluster of its own in a temporary folder, on a free port of the loopback, run by an ordinary user because
+// it refuses root, and stopped by its process id. https://www.postgresql.org/docs/current/app-initdb.html
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+
+export interface PostgresServer {
+  /** Of its first database, which is empty: `postgresql://...`. */
+  readonly url: string;
+  /** The address of a new, empty database. */
+  newDatabase(): Promise<string>;
+  /** Ends it as an administrator does: connections are cut, nothing is lost. It comes back with start(). */
+  stop(): Promise<void>;
+  /** All processes of it at once, as when the power goes. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  /** Connections stay open and nothing answers, until thaw(). */
+  freeze(): void;
+  thaw(): void;
+  /** Stops it and removes its folder. */
+  dispose(): Promise<void>;
+}
+
+const USER = "dragoman";
+const UP_WITHIN_MS = 20_000;
+
+/** Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
+export async function startPostgres(): Promise<PostgresServer | null> {
+  const programs = postgresPrograms();
+  if (programs === null) {
+    if (process.env["DRAGOMAN_CI"] === "1") throw new Error("PostgreSQL is not installed, and CI may not skip its tests");
+    console.log("skipped: PostgreSQL is not installed (apt install postgresql)");
+    return null;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
+  if (process.getuid?.() === 0) await run(["chown", "postgres", folder]);
+  const data = join(folder, "data");
+  await run(asOrdinaryUser([join(programs, "initdb"), "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]), folder);
+  const port = await freePort();
+  const url = (database: string): string => `postgresql://${USER}@127.0.0.1:${port}/${database}`;
+  const options = ["-c", "listen_addresses=127.0.0.1", "-c", `port=${port}`, "-c", `unix_socket_directories=${folder}`, "-c", "fsync=off", "-c", "max_connections=200"];
+  let server: Bun.Subprocess | null = null;
+  let databases = 0;
+
+  const start = async (): Promise<void> => {
+    server = Bun.spawn(asOrdinaryUser([join(programs, "postgres"), "-D", data, ...options]), { cwd: folder, stdout: "ignore", stderr: Bun.file(join(folder, "log")) });
+    const endsMs = performance.now() + UP_WITHIN_MS;
+    while (!(await answers(url("postgres")))) {
+      if (performance.now() > endsMs || server.exitCode !== null) throw new Error(`PostgreSQL did not come up: ${await Bun.file(join(folder, "log")).text()}`);
+      await Bun.sleep(30);
+    }
+  };
+  // its own signals: INT is a fast shutdown, QUIT an immediate one without a checkpoint
+  const end = async (signal: "SIGINT" | "SIGQUIT"): Promise<void> => {
+    const ending = server;
+    if (ending === null) return;
+    server = null;
+    ending.kill("SIGCONT");
+    ending.kill(signal);
+    await ending.exited;
+  };
+  // postgres is one process per connection: each has to stop
+  const signalAll = (signal: "SIGSTOP" | "SIGCONT"): void => {
+    if (server === null) return;
+    const pids = [server.pid, ...childrenOf(server.pid)];
+    for (const pid of signal === "SIGSTOP" ? pids : pids.toReversed()) process.kill(pid, signal);
+  };
+  await start();
+  return {
+    url: url("postgres"),
+    async newDatabase() {
+      const name = `test_${++databases}`;
+      await statement(url("postgres"), `create database ${name}`);
+      return url(name);
+    },
+    stop: () => end("SIGINT"),
+    kill: () => end("SIGQUIT"),
+    start,
+    freeze: () => signalAll("SIGSTOP"),
+    thaw: () => signalAll("SIGCONT"),
+    async dispose() {
+      signalAll("SIGCONT");
+      await end("SIGQUIT");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One statement on a connection of its own. */
+export async function statement(url: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as Readonly<Record<string, unknown>>[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** The newest that is installed; Debian keeps them out of the path. */
+export function postgresPrograms(): string | null {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian) ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a)) : [];
+  const folders = [...versions.map((version) => join(debian, version, "bin")), ...(process.env["PATH"] ?? "").split(":")];
+  return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres"))) ?? null;
+}
+
+function asOrdinaryUser(command: readonly string[]): string[] {
+  return process.getuid?.() === 0 ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", ...command] : [...command];
+}
+
+async function run(command: readonly string[], cwd?: string): Promise<void> {
+  const child = Bun.spawn([...command], { ...(cwd !== undefined && { cwd }), stdout: "ignore", stderr: "pipe" });
+  const [code, said] = await Promise.all([child.exited, child.stderr.text()]);
+  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${said}`);
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const { stdout } = Bun.spawnSync(["ps", "-o", "pid=", "--ppid", String(pid)]);
+  return stdout.toString().split(/\s+/).filter(Boolean).map(Number);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => (address !== null && typeof address === "object" ? resolve(address.port) : reject(new Error("no port"))));
+    });
+  });
+}
+
+async function answers(url: string): Promise<boolean> {
+  return statement(url, "select 1").then(
+    () => true,
+    () => false,
+  );
+}
