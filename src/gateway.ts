@@ -22,6 +22,8 @@ import { observers } from "./observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
 import { openSnapshotSource } from "./snapshot/source.ts";
+import { noLedger } from "./store/ledger.ts";
+import { openLedger } from "./store/open-ledger.ts";
 import { openSqliteStore } from "./store/sqlite.ts";
 import { type Store, StoreError } from "./store/store.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
@@ -82,7 +84,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const upstream = openUpstream(upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, traffic };
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, ledger: noLedger, traffic };
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
@@ -103,11 +105,18 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
+  const ledger = await openLedger({
+    folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),
+    settings: options.ledger,
+    sink: null,
+    clock: systemClock,
+    tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
+  });
   const observer = batched(observers([log, metrics], onFault));
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, traffic };
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, ledger, traffic };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -118,7 +127,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       observer.flush();
       return { text: await metrics.text(), contentType: metrics.contentType };
     },
-    notReady: () => (traffic.isDraining() ? "the gateway is going down" : source.refusal()),
+    notReady: () => (traffic.isDraining() ? "the gateway is going down" : (source.refusal() ?? ledger.refusal())),
     callsInFlight: () => traffic.count(),
     targets,
   });
@@ -140,6 +149,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await Promise.race([server.stop(), Bun.sleep(leftMs)]);
       await server.stop(true);
       source.close();
+      await ledger.end();
       await store.close();
       observer.flush();
       log.close();

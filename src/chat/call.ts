@@ -9,6 +9,7 @@ import type { AccessToken, Principal } from "../core/identity.ts";
 import type { Attempt, CallRecord } from "../core/record.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
+import type { OpenEntry } from "../store/ledger.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { corsHeaders, errorResponse } from "./reply-headers.ts";
@@ -49,6 +50,8 @@ export class Call {
   #waits = 0;
   #entered = false;
   #published = false;
+  #ledgerEntry: OpenEntry | null = null;
+  #written: Promise<void> | null = null;
 
   constructor(context: ChatContext, http: Request, peers: Peers | null) {
     this.context = context;
@@ -148,6 +151,11 @@ export class Call {
     this.mayPrice = principal.permissions.has("custom_price");
   }
 
+  /** From here on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
+  admitted(): void {
+    this.#ledgerEntry = this.context.ledger.open(this.record);
+  }
+
   /** What is tried first: what the record says of a call that got no further. */
   planned({ providerId, model }: { readonly providerId: string; readonly model: string }, route: string): void {
     Object.assign(this.record, { route, provider: providerId, model });
@@ -244,7 +252,13 @@ export class Call {
     this.record.totalMs = this.elapsedMs();
     this.record.ownMs = this.ownMs();
     if (this.#entered) this.context.traffic.leave();
+    this.#written = this.context.ledger.close(this.#ledgerEntry, this.record);
     this.context.observer.publish(this.record);
+  }
+
+  /** What the last byte of the answer has to wait for, once the call is published; null: nothing. */
+  get written(): Promise<void> | null {
+    return this.#written;
   }
 }
 

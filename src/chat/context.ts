@@ -8,6 +8,7 @@ import type { Provider } from "../providers/provider.ts";
 import type { Concurrency } from "../routing/concurrency.ts";
 import type { Health } from "../routing/health.ts";
 import type { Hedging } from "../routing/hedging.ts";
+import type { Ledger } from "../store/ledger.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 
 export interface ChatContext {
@@ -20,6 +21,7 @@ export interface ChatContext {
   readonly credentials: CredentialLender;
   readonly logins: Logins;
   readonly observer: Observer;
+  readonly ledger: Ledger;
   readonly routing: Routing;
   readonly traffic: Traffic;
 }

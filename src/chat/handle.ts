@@ -19,6 +19,7 @@ import { replyWhole, whole } from "./reply-whole.ts";
 /** Answers `POST /api/v1/chat/completions`. Never throws: every failure is an answer. */
 export async function handleChat(http: Request, context: ChatContext, peers: Peers | null = null): Promise<Response> {
   const call = new Call(context, http, peers);
+  let answer: Response;
   try {
     call.enter();
     const known = identify(http.headers.get("authorization"), call.clientIp, call.snapshot, context.logins, context.clock.now());
@@ -34,13 +35,16 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     call.authorized(principal);
 
     const prepared = prepare(sent, principal, http.headers, call);
-    if (explains) return await replyExplained(prepared, principal, http.headers, call);
-
-    if (sent.params.stream === true) return await replyStream(complete(prepared, call, streaming(call)), call);
-    return replyWhole(await complete(prepared, call, whole(call)), call);
+    if (!explains) call.admitted();
+    if (explains) answer = await replyExplained(prepared, principal, http.headers, call);
+    else if (sent.params.stream === true) answer = await replyStream(complete(prepared, call, streaming(call)), call);
+    else answer = replyWhole(await complete(prepared, call, whole(call)), call);
   } catch (thrown) {
-    return call.fail(thrown);
+    answer = call.fail(thrown);
   }
+  // a stream waits for itself, before its last bytes
+  if (call.written !== null) await call.written;
+  return answer;
 }
 
 /** The scopes that the request names; the body wins over the headers (decisions 2.1). */

@@ -194,6 +194,7 @@ class StreamSession {
           this.#awaitsClient = false;
           this.#isAsked = true;
           const text = await this.#text();
+          if (this.#over && this.#call.written !== null) await this.#call.written;
           this.#isAsked = false;
           this.#lastSentMs = this.#call.context.clock.monotonic();
           if (this.#left) return;

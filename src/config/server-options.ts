@@ -21,12 +21,14 @@ export interface ServerOptions {
   readonly logLevel: LogLevel;
   /** HTTP proxy for calls to providers; null: none. */
   readonly upstreamProxy: string | null;
+  readonly ledger: StartOptions["ledger"];
 }
 
 /** The part of the file that is read once, at the start. Its defaults are filled in. */
 export interface StartOptions {
   readonly server: { readonly host: string; readonly port: number; readonly data: string; readonly upstreamProxy: string | null };
   readonly log: { readonly level: LogLevel };
+  readonly ledger: { readonly sync: "background" | "before_answer"; readonly onFull: "refuse" | "continue"; readonly folder: string | null };
 }
 
 export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
@@ -58,5 +60,6 @@ export function resolveServerOptions({ flags, environment, file }: { readonly fl
     dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
     logLevel: environment.logLevel ?? file.log.level,
     upstreamProxy: file.server.upstreamProxy,
+    ledger: file.ledger,
   };
 }

@@ -18,6 +18,9 @@ export interface Ledger {
   close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null;
 }
 
+/** For runs of the command line, which leave no trace. */
+export const noLedger: Ledger = { refusal: () => null, open: ({ traceId }) => ({ traceId }), close: () => null };
+
 /** One call as the call store takes it. */
 export interface LedgerRow {
   readonly record: CallRecord;

@@ -16,6 +16,7 @@ import { openTraffic } from "../../src/http/traffic.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "../../src/providers/sandbox/upstream.ts";
+import { type Ledger, noLedger } from "../../src/store/ledger.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 import { openCredentialLender, type Refused } from "../../src/credentials/lender.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
@@ -50,6 +51,8 @@ export interface StubOptions {
   readonly families?: ReadonlyMap<string, Provider>;
   /** Providers with a stored key; by default every family with the key `stored-key`. */
   readonly providers?: readonly ProviderSettings[];
+  /** Keeps nothing, if left out. */
+  readonly ledger?: Ledger;
   /** Why no call may run now; never, if left out. */
   readonly refusal?: () => string | null;
 }
@@ -87,6 +90,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     observer: { publish: (record) => records.push(structuredClone(record)) },
+    ledger: options.ledger ?? noLedger,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {

@@ -56,6 +56,7 @@ describe("without a file", () => {
       cors: { origins: [] },
       ops: { open: false },
       oidc: [],
+      ledger: { sync: "background", onFull: "refuse", folder: null },
       providers: { allowPrivateAddresses: false, entries: new Map() },
       settings: { dropParams: false, disableStopSequenceLimit: false },
       prices: {},

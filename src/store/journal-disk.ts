@@ -1,0 +1,45 @@
+// What the journal asks of the disk, so that tests can make one that is full, slow or broken; and the real one.
+import { close, closeSync, fdatasync, fsync, ftruncateSync, open, openSync, rmSync, writeSync } from "node:fs";
+import { statfs, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+
+export interface JournalDisk {
+  /** A new file; throws when it is there. */
+  create(path: string): number;
+  /** Hands bytes over to the operating system; gives how many it took, or throws the system's error. */
+  write(fd: number, bytes: Buffer, length: number, position: number): number;
+  truncate(fd: number, length: number): void;
+  /** Resolves when what was written is on the disk; does not hold the event loop up. */
+  sync(fd: number): Promise<void>;
+  syncFolder(folder: string): Promise<void>;
+  close(fd: number): void;
+  /** Takes room that `remove` gives back; rejects while there is less than twice as much. */
+  reserve(path: string, bytes: number): Promise<void>;
+  remove(path: string): void;
+}
+
+/** What the ledger holds is for its owner alone. */
+const OWNERS_FILE = 0o600;
+
+export const systemDisk: JournalDisk = {
+  create: (path) => openSync(path, "wx+", OWNERS_FILE),
+  write: (fd, bytes, length, position) => writeSync(fd, bytes, 0, length, position),
+  truncate: (fd, length) => ftruncateSync(fd, length),
+  sync: (fd) => new Promise((resolve, reject) => fdatasync(fd, (fault) => (fault === null || fault === undefined ? resolve() : reject(fault)))),
+  syncFolder: (folder) =>
+    new Promise((resolve, reject) => {
+      open(folder, "r", (fault, fd) => {
+        if (fault !== null && fault !== undefined) return reject(fault);
+        fsync(fd, (failed) => close(fd, () => (failed === null || failed === undefined ? resolve() : reject(failed))));
+      });
+    }),
+  close: (fd) => closeSync(fd),
+  async reserve(path, bytes) {
+    // an attempt would take the room that closing rows may need meanwhile
+    const { bavail, bsize } = await statfs(dirname(path));
+    if (bavail * bsize < 2 * bytes) throw Object.assign(new Error(`there are ${bavail * bsize} bytes left on the disk`), { code: "ENOSPC" });
+    // no zeros: a file system may keep those without taking room
+    await writeFile(path, Buffer.alloc(bytes, 0x1e), { mode: OWNERS_FILE, flush: true });
+  },
+  remove: (path) => rmSync(path, { force: true }),
+};

@@ -1,0 +1,67 @@
+// One entry of the journal on disk: four bytes of mark, CRC-32 of what follows it, length of the text, kind, and JSON text. All numbers are little-endian. A
+// mark cannot stand inside a text, because JSON escapes control characters: so after damage the next whole entry is found again.
+
+/** `unsettled` is the closing row of a call whose process ended first. */
+export type EntryKind = "opening" | "closing" | "unsettled";
+
+export interface JournalEntry {
+  readonly kind: EntryKind;
+  readonly text: string;
+  /** Where the next entry begins. */
+  readonly end: number;
+}
+
+const KINDS = ["opening", "closing", "unsettled"] as const satisfies readonly EntryKind[];
+/** Record separator, "DJ", version of the form. */
+const MARK = Uint8Array.of(0x1e, 0x44, 0x4a, 0x01);
+const MARK_WORD = 0x014a441e;
+const CHECKSUM_AT = 4;
+const LENGTH_AT = 8;
+const KIND_AT = 12;
+const TEXT_AT = 13;
+/** UTF-8 of one UTF-16 unit takes this much at most. */
+const BYTES_PER_UNIT = 3;
+/** Nothing longer is written, so a longer length is damage. */
+export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
+
+/** Writes entries into one buffer of its own, which is used again for each. */
+export class EntryEncoder {
+  #bytes = Buffer.allocUnsafe(64 * 1024);
+
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  /** Gives the length of the entry, which begins at the front of `bytes`. */
+  encode(kind: EntryKind, text: string): number {
+    const room = TEXT_AT + text.length * BYTES_PER_UNIT;
+    if (this.#bytes.length < room) this.#bytes = Buffer.allocUnsafe(room * 2);
+    const bytes = this.#bytes;
+    const length = bytes.write(text, TEXT_AT, "utf8");
+    bytes[KIND_AT] = KINDS.indexOf(kind);
+    bytes.writeUInt32LE(length, LENGTH_AT);
+    bytes.writeUInt32LE(MARK_WORD, 0);
+    bytes.writeUInt32LE(Bun.hash.crc32(bytes.subarray(LENGTH_AT, TEXT_AT + length)), CHECKSUM_AT);
+    return TEXT_AT + length;
+  }
+}
+
+/** The entry that begins at `from`. `partial`: what is there may be the front of one. `damaged`: it is none. */
+export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial" | "damaged" {
+  const left = bytes.length - from;
+  for (let index = 0; index < Math.min(MARK.length, left); index++) if (bytes[from + index] !== MARK[index]) return "damaged";
+  if (left < TEXT_AT) return "partial";
+  const length = bytes.readUInt32LE(from + LENGTH_AT);
+  const kind = KINDS[bytes[from + KIND_AT]!];
+  if (length > MAX_TEXT_BYTES || kind === undefined) return "damaged";
+  const end = from + TEXT_AT + length;
+  if (end > bytes.length) return "partial";
+  if (Bun.hash.crc32(bytes.subarray(from + LENGTH_AT, end)) !== bytes.readUInt32LE(from + CHECKSUM_AT)) return "damaged";
+  return { kind, text: bytes.toString("utf8", from + TEXT_AT, end), end };
+}
+
+/** Where the next whole entry begins, at or after `from`; null: there is none. */
+export function nextEntry(bytes: Buffer, from: number): number | null {
+  for (let at = bytes.indexOf(MARK, from); at >= 0; at = bytes.indexOf(MARK, at + 1)) if (typeof readEntry(bytes, at) === "object") return at;
+  return null;
+}

@@ -1,0 +1,57 @@
+// What a journal is found to hold at the start (decisions 11.2): calls whose process ended before they did, and damage. Whole entries behind damage count; bytes at
+// the end that are no whole entry are what a crash left, and are cut.
+import { readFileSync, truncateSync } from "node:fs";
+import { nextEntry, readEntry } from "./journal-entry.ts";
+import { segmentPath, segmentsOf } from "./journal-folder.ts";
+import { traceIdOf } from "./journal-row.ts";
+
+export interface Damage {
+  readonly segment: number;
+  readonly offset: number;
+  readonly bytes: number;
+  /** It ends the segment: an entry that was being written. */
+  readonly isTail: boolean;
+}
+
+export interface JournalFindings {
+  /** Text of each opening without a closing, in order. */
+  readonly openings: readonly string[];
+  readonly damages: readonly Damage[];
+  readonly closings: number;
+  readonly unsettled: number;
+  /** 0: there is none. */
+  readonly lastSegment: number;
+}
+
+/** Reads all segments and changes nothing. Throws the system's error. */
+export function inspectJournal(folder: string): JournalFindings {
+  const openings = new Map<string, string>();
+  const damages: Damage[] = [];
+  const count = { opening: 0, closing: 0, unsettled: 0 };
+  let lastSegment = 0;
+  for (const segment of segmentsOf(folder)) {
+    lastSegment = segment;
+    const bytes = readFileSync(segmentPath(folder, segment));
+    for (let at = 0; at < bytes.length; ) {
+      const entry = readEntry(bytes, at);
+      if (typeof entry === "object") {
+        count[entry.kind] += 1;
+        const traceId = traceIdOf(entry.text);
+        if (entry.kind === "opening") openings.set(traceId, entry.text);
+        else openings.delete(traceId);
+        at = entry.end;
+        continue;
+      }
+      const next = nextEntry(bytes, at + 1);
+      damages.push({ segment, offset: at, bytes: (next ?? bytes.length) - at, isTail: next === null });
+      at = next ?? bytes.length;
+    }
+  }
+  return { openings: [...openings.values()], damages, closings: count.closing, unsettled: count.unsettled, lastSegment };
+}
+
+/** Cuts what a crash left at the end of the last segment. Throws the system's error. */
+export function cutTorn(folder: string, { damages, lastSegment }: JournalFindings): void {
+  const tail = damages.find(({ segment, isTail }) => isTail && segment === lastSegment);
+  if (tail !== undefined) truncateSync(segmentPath(folder, tail.segment), tail.offset);
+}

@@ -1,0 +1,69 @@
+// What stands in the entries of the journal: a call as it was admitted, and as it ended. Of an opening without a closing a record is made here.
+import type { JsonObject } from "../core/json.ts";
+import type { CallRecord, LimitTouch } from "../core/record.ts";
+import { MAX_TEXT_BYTES } from "./journal-entry.ts";
+
+/** In UTF-16 units; what callers may say at will is cut above it. */
+const MAX_TEXT = Math.floor(MAX_TEXT_BYTES / 3);
+const MAX_DETAIL = 16_384;
+
+/** What an opening says. */
+type Opening = Pick<
+  CallRecord,
+  "traceId" | "startedAtMs" | "clientRequestId" | "otelTraceId" | "snapshotVersion" | "tokenId" | "tenantId" | "projectId" | "userId" | "modelAsked" | "route" | "provider" | "model" | "stream" | "metadata" | "limits"
+>;
+
+export function openingText(record: CallRecord): string {
+  const { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, modelAsked, route, provider, model, stream, metadata, limits } = record;
+  const opening: Opening = { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, modelAsked, route, provider, model, stream, metadata, limits };
+  const text = JSON.stringify(opening);
+  return text.length <= MAX_TEXT ? text : JSON.stringify({ ...opening, modelAsked: opening.modelAsked?.slice(0, MAX_DETAIL) ?? null, metadata: null });
+}
+
+export function closingText(record: CallRecord): string {
+  const text = JSON.stringify(record);
+  if (text.length <= MAX_TEXT) return text;
+  const bounded: CallRecord = {
+    ...record, modelAsked: record.modelAsked?.slice(0, MAX_DETAIL) ?? null, errorDetail: record.errorDetail?.slice(0, MAX_DETAIL) ?? null,
+    fates: {}, metadata: null, nativeFinishReasons: [], warnings: [...record.warnings, "record_cut"],
+  };
+  return JSON.stringify(bounded);
+}
+
+/** A record of any version: what it did not know yet is empty. Throws SyntaxError. */
+export function parseClosing(text: string): CallRecord {
+  return { ...EMPTY, ...(JSON.parse(text) as CallRecord) };
+}
+
+/** The id that every entry begins with. */
+export function traceIdOf(text: string): string {
+  return TRACE_ID.exec(text)?.[1] ?? (JSON.parse(text) as CallRecord).traceId;
+}
+const TRACE_ID = /^\{"traceId":"([0-9a-f]{32})"/;
+
+/** A call that was under way when the process ended: it is charged with what was reserved for it (decisions 11.2). Throws SyntaxError. */
+export function unsettledRecord(openingJson: string): CallRecord {
+  const opening = JSON.parse(openingJson) as Opening;
+  const limits = (opening.limits ?? []).map((touch): LimitTouch => ({ ...touch, settled: touch.reserved }));
+  const reserved = (unit: LimitTouch["unit"]): number => Math.max(0, ...limits.filter((touch) => touch.unit === unit).map((touch) => touch.reserved));
+  const tokens = reserved("tokens");
+  const nanoUsd = reserved("nano_usd");
+  return {
+    ...EMPTY, ...opening, limits,
+    status: 500,
+    code: "internal_error",
+    errorDetail: "the process ended before the call did",
+    // how it would have fallen into prompt and completion nobody knows
+    usage: tokens === 0 ? null : { prompt_tokens: 0, completion_tokens: tokens, total_tokens: tokens },
+    usageSource: tokens === 0 ? null : "estimated",
+    cost: nanoUsd === 0 ? null : { nanoUsd, priceId: "reservation" },
+  };
+}
+
+const EMPTY: CallRecord = {
+  traceId: "", startedAtMs: 0, clientRequestId: null, otelTraceId: null, snapshotVersion: 0,
+  tokenId: null, tenantId: null, projectId: null, userId: null,
+  modelAsked: null, route: null, provider: null, model: null, stream: false, explained: false, status: 0, code: null, errorDetail: null,
+  fates: {}, messages: null, attempts: [], finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [],
+  warnings: [], cancelled: false, metadata: null as JsonObject | null, firstContentMs: null, totalMs: 0, ownMs: 0,
+};

@@ -1,0 +1,42 @@
+// What stands in a ledger's folder, also beside a process that writes it: for `dragoman ledger` and for metrics.
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type JournalPlace, readShipped, segmentPath, segmentsOf } from "./journal-folder.ts";
+import { type Damage, inspectJournal } from "./journal-recovery.ts";
+
+export interface LedgerStatus {
+  readonly folder: string;
+  readonly segments: number;
+  readonly bytes: number;
+  readonly unshippedBytes: number;
+  readonly closings: number;
+  /** Calls that are under way, or were when a process ended that has not been started again. */
+  readonly openings: number;
+  readonly unsettled: number;
+  readonly damages: readonly Damage[];
+}
+
+/** Bytes behind the place; files may go while they are counted. */
+export function unshippedBytes(folder: string, place: JournalPlace): number {
+  return segmentsOf(folder)
+    .filter((segment) => segment >= place.segment)
+    .reduce((sum, segment) => sum + Math.max(0, sizeOf(folder, segment) - (segment === place.segment ? place.offset : 0)), 0);
+}
+
+function sizeOf(folder: string, segment: number): number {
+  return statSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** One for each process that has a folder there. Throws the system's error. */
+export function ledgerStatus(ledgerFolder: string): readonly LedgerStatus[] {
+  return readdirSync(ledgerFolder)
+    .filter((name) => /^\d{1,2}$/.test(name))
+    .toSorted((one, other) => Number(one) - Number(other))
+    .map((name) => {
+      const folder = join(ledgerFolder, name);
+      const segments = segmentsOf(folder);
+      const { closings, openings, unsettled, damages } = inspectJournal(folder);
+      const bytes = segments.reduce((sum, segment) => sum + sizeOf(folder, segment), 0);
+      return { folder, segments: segments.length, bytes, unshippedBytes: unshippedBytes(folder, readShipped(folder)), closings, openings: openings.length, unsettled, damages };
+    });
+}

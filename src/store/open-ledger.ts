@@ -1,0 +1,147 @@
+// The ledger of one process: a folder of the journal for itself, what an earlier process left in it, and what ships its rows. Several processes on one data folder
+// have a folder each (docs/decisions/0019); what one leaves behind that does not come back is taken over by the others.
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../core/clock.ts";
+import type { CallRecord } from "../core/record.ts";
+import { Journal, type JournalStanding } from "./journal.ts";
+import { type JournalDisk, systemDisk } from "./journal-disk.ts";
+import { type FolderLock, lockFolder, segmentPath, segmentsOf } from "./journal-folder.ts";
+import { cutTorn, inspectJournal } from "./journal-recovery.ts";
+import { unsettledRecord } from "./journal-row.ts";
+import { JournalShipper } from "./journal-shipper.ts";
+import type { Ledger, LedgerSink } from "./ledger.ts";
+import type { LedgerSettings } from "./ledger-settings.ts";
+import { unshippedBytes } from "./ledger-status.ts";
+import { StoreError } from "./store.ts";
+
+const START = { segment: 0, offset: 0 };
+const MAX_PROCESSES = 64;
+/** How often others' folders are looked at. */
+const ADOPT_MS = 30_000;
+/** What is not shipped by then is shipped after the next start. */
+const LAST_ROWS_MS = 2000;
+
+export interface LedgerOptions {
+  readonly folder: string;
+  readonly settings: Pick<LedgerSettings, "sync" | "onFull">;
+  /** Null: rows stay in the journal. */
+  readonly sink: LedgerSink | null;
+  readonly clock: Clock;
+  readonly disk?: JournalDisk;
+  readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
+}
+
+export interface LedgerStanding extends JournalStanding {
+  readonly shipped: number;
+  /** Bytes of the journal that have not been shipped, openings included. */
+  readonly unshippedBytes: number;
+  readonly folder: string;
+}
+
+export interface OpenLedger extends Ledger {
+  standing(): LedgerStanding;
+  /** Calls of earlier processes that were under way when those ended. */
+  readonly recovered: readonly CallRecord[];
+  /** Ships what it can within seconds; the rest stays on the disk. */
+  end(): Promise<void>;
+}
+
+/** Throws StoreError. */
+export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
+  const { slot, lock } = ownFolder(options.folder);
+  const own = await openJournal(options, join(options.folder, slot), lock);
+  const { journal, shipper } = own;
+  shipper?.start();
+  let adopting = adoptOthers(options, slot);
+  const timer = setInterval(() => void (adopting = adopting.then(() => adoptOthers(options, slot))), ADOPT_MS);
+  timer.unref();
+  return {
+    refusal: () => journal.refusal(),
+    open: (record) => journal.open(record),
+    close: (entry, record) => journal.close(entry, record),
+    standing: () => ({ ...journal.standing(), shipped: shipper?.shipped ?? 0, unshippedBytes: unshippedBytes(own.folder, shipper?.place ?? START), folder: own.folder }),
+    recovered: own.recovered,
+    async end() {
+      clearInterval(timer);
+      await adopting;
+      await endJournal(own);
+    },
+  };
+}
+
+interface OpenJournal {
+  readonly folder: string;
+  readonly lock: FolderLock;
+  readonly journal: Journal;
+  readonly shipper: JournalShipper | null;
+  readonly recovered: readonly CallRecord[];
+}
+
+/** The first that no other process holds. */
+function ownFolder(folder: string): { readonly slot: string; readonly lock: FolderLock } {
+  try {
+    for (let slot = 0; slot < MAX_PROCESSES; slot++) {
+      const lock = lockFolder(join(folder, String(slot)));
+      if (lock !== null) return { slot: String(slot), lock };
+    }
+  } catch (error) {
+    throw new StoreError("unusable", `The ledger cannot be kept in ${folder} (${(error as { readonly code?: string }).code ?? String(error)}). Name another folder with ledger.folder, or make this one writable.`, error);
+  }
+  throw new StoreError("busy", `${MAX_PROCESSES} processes hold ledgers in ${folder} already.`);
+}
+
+/** Recovers what an earlier process left. Throws StoreError. */
+async function openJournal({ settings, sink, clock, disk = systemDisk, tell }: LedgerOptions, folder: string, lock: FolderLock): Promise<OpenJournal> {
+  const findings = findingsOf(folder);
+  for (const { segment, offset, bytes, isTail } of findings.damages) {
+    const isTorn = isTail && segment === findings.lastSegment;
+    tell(isTorn ? "warn" : "error", isTorn ? "the ledger ended in an entry that was being written; it is cut" : "the ledger is damaged; what stood there is lost", { file: segmentPath(folder, segment), offset, bytes });
+  }
+  const journal = new Journal({
+    folder, firstSegment: findings.lastSegment + 1, settings, disk, clock,
+    onFault: (words) => tell("error", `the ledger cannot be written: ${words}; new calls ${settings.onFull === "refuse" ? "are refused" : "run without a row"} (ledger.on_full)`),
+    onMended: (words) => tell("warn", `the ledger can be written again: ${words}`),
+  });
+  await journal.start();
+  const recovered = findings.openings.map(unsettledRecord);
+  for (const record of recovered) journal.addUnsettled(record);
+  await journal.synced();
+  if (recovered.length > 0) tell("warn", "calls were under way when an earlier process ended; they are charged with what was reserved for them", { calls: recovered.length });
+  const shipper = sink === null ? null : new JournalShipper({ folder, sink, clock, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
+  return { folder, lock, journal, shipper, recovered };
+}
+
+function findingsOf(folder: string): ReturnType<typeof inspectJournal> {
+  try {
+    const findings = inspectJournal(folder);
+    cutTorn(folder, findings);
+    return findings;
+  } catch (error) {
+    throw new StoreError("unusable", `The ledger in ${folder} cannot be read (${(error as { readonly code?: string }).code ?? String(error)}).`, error);
+  }
+}
+
+/** Files that hold nothing more go. */
+async function endJournal({ folder, lock, journal, shipper }: OpenJournal): Promise<void> {
+  const isShipped = (await shipper?.drain(LAST_ROWS_MS)) ?? false;
+  await journal.end();
+  if (shipper !== null && isShipped && journal.standing().openCalls === 0 && unshippedBytes(folder, shipper.place) === 0) for (const segment of segmentsOf(folder)) rmSync(segmentPath(folder, segment), { force: true });
+  lock.release();
+}
+
+/** Ships what processes left that do not run any more. Never rejects: the next look finds what this one did not. */
+async function adoptOthers(options: LedgerOptions, ownSlot: string): Promise<void> {
+  try {
+    for (const slot of readdirSync(options.folder).filter((name) => /^\d{1,2}$/.test(name) && name !== ownSlot)) {
+      const folder = join(options.folder, slot);
+      if (!existsSync(join(folder, "lock")) || segmentsOf(folder).length === 0) continue;
+      const lock = lockFolder(folder);
+      if (lock === null) continue;
+      options.tell("info", "rows of the ledger that another process left are taken over", { folder });
+      await endJournal(await openJournal(options, folder, lock));
+    }
+  } catch (fault) {
+    options.tell("error", "rows of the ledger that another process left cannot be taken over", { error_detail: String(fault) });
+  }
+}

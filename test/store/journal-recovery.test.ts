@@ -1,0 +1,186 @@
+// What a start finds after a crash: cut and flipped bytes at every offset, calls without an end, each once.
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../../src/core/clock.ts";
+import { EntryEncoder, readEntry } from "../../src/store/journal-entry.ts";
+import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
+import { inspectJournal } from "../../src/store/journal-recovery.ts";
+import { unsettledRecord } from "../../src/store/journal-row.ts";
+import type { LedgerSink } from "../../src/store/ledger.ts";
+import { openLedger } from "../../src/store/open-ledger.ts";
+import { aCall, ended, newFolder, newJournal, testSink, touch, until } from "./ledger-parts.ts";
+
+/** Three calls, the second of which did not end; its bytes and where each entry begins. */
+async function written(): Promise<{ readonly bytes: Buffer; readonly starts: readonly number[] }> {
+  const folder = newFolder();
+  const journal = newJournal(folder);
+  const calls = [aCall(), aCall({ metadata: { note: "ünï — \u001eDJ\u0001" } }), aCall()];
+  const entries = calls.map((call) => journal.open(call));
+  void journal.close(entries[0]!, ended(calls[0]!));
+  void journal.close(entries[2]!, ended(calls[2]!));
+  await journal.end();
+  const bytes = readFileSync(segmentPath(folder, 1));
+  const starts: number[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    starts.push(at);
+    at = (readEntry(bytes, at) as { readonly end: number }).end;
+  }
+  return { bytes, starts };
+}
+
+function textsOf(bytes: Buffer, starts: readonly number[]): readonly string[] {
+  return starts.map((start) => (readEntry(bytes, start) as { readonly text: string }).text);
+}
+
+/** Texts of the entries that a reader finds. */
+function found(bytes: Buffer, folder: string): ReturnType<typeof inspectJournal> {
+  writeFileSync(segmentPath(folder, 1), bytes);
+  return inspectJournal(folder);
+}
+
+describe("damage", () => {
+  test("[d11.2] a journal that was cut at any byte holds every entry that was whole, and the rest is told and cut", async () => {
+    const { bytes, starts } = await written();
+    expect(starts).toHaveLength(5);
+    const folder = newFolder();
+    for (let cut = 0; cut < bytes.length; cut++) {
+      const findings = found(bytes.subarray(0, cut), folder);
+      const whole = starts.filter((_, index) => (starts[index + 1] ?? bytes.length) <= cut).length;
+      const isClean = starts.includes(cut);
+      const closings = Math.max(0, whole - 3);
+      expect({ cut, closings: findings.closings, openings: findings.openings.length, damages: findings.damages.length }).toEqual({ cut, closings, openings: Math.min(3, whole) - closings, damages: isClean ? 0 : 1 });
+      if (!isClean) expect(findings.damages[0]).toMatchObject({ isTail: true, offset: starts.findLast((start) => start < cut)! });
+    }
+  });
+
+  test("[d11.2] a flipped bit at any byte costs the entry that it stands in and no other, and is never taken for an entry", async () => {
+    const { bytes, starts } = await written();
+    const texts = textsOf(bytes, starts);
+    const folder = newFolder();
+    for (let at = 0; at < bytes.length; at++) {
+      const flipped = Buffer.from(bytes);
+      flipped[at]! ^= 1 << at % 8;
+      const hit = starts.findLastIndex((start) => start <= at);
+      const { damages, closings, openings } = found(flipped, folder);
+      expect({ at, closings, damages: damages.length }).toEqual({ at, closings: hit >= 3 ? 1 : 2, damages: 1 });
+      // an opening that lost its closing counts as under way, and one that was hit is not there
+      const expected = new Set([1, ...(hit === 3 ? [0] : []), ...(hit === 4 ? [2] : [])].filter((index) => index !== hit).map((index) => texts[index]!));
+      expect(new Set(openings)).toEqual(expected);
+    }
+  });
+
+  test("[d11.2] random damage in many places invents nothing and loses only what was hit", async () => {
+    const { bytes, starts } = await written();
+    const texts = new Set(textsOf(bytes, starts));
+    const folder = newFolder();
+    let state = 42;
+    const random = (below: number): number => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) % below;
+    for (let round = 0; round < 400; round++) {
+      const broken = Buffer.from(bytes);
+      for (let count = random(6); count >= 0; count--) {
+        const from = random(bytes.length);
+        broken.fill(random(256), from, Math.min(bytes.length, from + 1 + random(40)));
+      }
+      for (const opening of found(broken.subarray(0, random(bytes.length) + 1), folder).openings) expect(texts.has(opening)).toBe(true);
+    }
+  });
+
+  test("a length of damage is not believed", () => {
+    const encoder = new EntryEncoder();
+    const length = encoder.encode("closing", "{}");
+    const bytes = Buffer.from(encoder.bytes.subarray(0, length));
+    bytes.writeUInt32LE(0x7fff_ffff, 8);
+    expect(readEntry(bytes, 0)).toBe("damaged");
+  });
+});
+
+test("[d11.2] a call that was under way is charged with its reservation", () => {
+  const call = aCall({ provider: "openai", model: "gpt", limits: [touch("requests", 1), touch("tokens", 500), touch("tokens", 700), touch("nano_usd", 12_000)] });
+  expect(unsettledRecord(JSON.stringify(call))).toMatchObject({
+    traceId: call.traceId, projectId: "default", provider: "openai", status: 500, code: "internal_error",
+    usage: { total_tokens: 700 }, usageSource: "estimated", cost: { nanoUsd: 12_000, priceId: "reservation" },
+    limits: [{ reserved: 1, settled: 1 }, { reserved: 500, settled: 500 }, { reserved: 700, settled: 700 }, { reserved: 12_000, settled: 12_000 }],
+  });
+  expect(unsettledRecord(JSON.stringify(aCall()))).toMatchObject({ usage: null, cost: null });
+});
+
+describe("a start after a crash", () => {
+  const start = async (folder: string, sink: LedgerSink | null) => {
+    const told: string[] = [];
+    const ledger = await openLedger({ folder, settings: { sync: "background", onFull: "refuse" }, sink, clock: systemClock, tell: (_, words) => told.push(words) });
+    return { ledger, told };
+  };
+  /** A journal as a process that was killed leaves it. */
+  const crashed = (folder: string): { readonly whole: readonly string[]; readonly underWay: readonly string[] } => {
+    const own = join(folder, "0");
+    mkdirSync(own, { recursive: true });
+    const journal = newJournal(own, { segmentBytes: 3000 });
+    const whole = Array.from({ length: 10 }, () => {
+      const call = aCall();
+      void journal.close(journal.open(call), ended(call));
+      return call.traceId;
+    });
+    const underWay = Array.from({ length: 3 }, () => journal.open(aCall({ limits: [touch("tokens", 90)] })).traceId);
+    return { whole, underWay };
+  };
+
+  test("[d11.2] every call is shipped once: as it ended, or unsettled with its reservation; a torn end is cut and told", async () => {
+    const folder = newFolder();
+    const { whole, underWay } = crashed(folder);
+    const own = join(folder, "0");
+    const last = segmentPath(own, segmentsOf(own).at(-1)!);
+    const length = statSync(last).size;
+    writeFileSync(last, Buffer.concat([readFileSync(last), Buffer.from([0x1e, 0x44, 0x4a, 0x01, 9, 9])]));
+    const sink = testSink();
+    const { ledger, told } = await start(folder, sink);
+    expect(statSync(last).size).toBe(length);
+    expect(told).toContain("the ledger ended in an entry that was being written; it is cut");
+    expect(ledger.recovered.map(({ traceId }) => traceId)).toEqual([...underWay]);
+    await until(() => sink.rows.size === 13, "all rows");
+    for (const traceId of whole) expect(sink.rows.get(traceId)).toMatchObject({ settled: true, record: { status: 200 } });
+    for (const traceId of underWay) expect(sink.rows.get(traceId)).toMatchObject({ settled: false, record: { usage: { total_tokens: 90 } } });
+    await ledger.end();
+    expect(segmentsOf(own)).toEqual([]);
+  });
+
+  test("[d11.2] a crash during the recovery changes nothing: each call under way is there once", async () => {
+    const folder = newFolder();
+    const { underWay } = crashed(folder);
+    // three starts that end without shipping, as a kill would end them
+    for (let count = 0; count < 3; count++) {
+      const { ledger } = await start(folder, null);
+      expect(ledger.recovered).toHaveLength(count === 0 ? 3 : 0);
+      await ledger.end();
+    }
+    expect(inspectJournal(join(folder, "0"))).toMatchObject({ openings: [], unsettled: underWay.length });
+  });
+
+  test("two processes on one folder keep apart, and the rows of one that died are taken over by the next start beside", async () => {
+    const folder = newFolder();
+    const { whole, underWay } = crashed(folder);
+    const firstSink = testSink();
+    const first = await start(folder, firstSink);
+    const secondSink = testSink();
+    const second = await start(folder, secondSink);
+    expect([first.ledger.standing().folder, second.ledger.standing().folder]).toEqual([join(folder, "0"), join(folder, "1")]);
+    const call = aCall();
+    void second.ledger.close(second.ledger.open(call), ended(call));
+    await until(() => secondSink.rows.size === 1 && firstSink.rows.size === whole.length + underWay.length, "rows of both");
+    await first.ledger.end();
+    await second.ledger.end();
+    // left by a process with the folder 1 that does not come back
+    const left = newJournal(join(folder, "1"), { firstSegment: 7 });
+    const lost = left.open(aCall());
+    const third = await start(folder, firstSink);
+    await until(() => firstSink.rows.has(lost.traceId), "the row of the dead");
+    await third.ledger.end();
+    expect(segmentsOf(join(folder, "1"))).toEqual([]);
+  });
+
+  test("a folder that cannot be used is told with its cure", async () => {
+    const file = join(newFolder(), "file");
+    writeFileSync(file, "");
+    expect(await start(file, null).then(() => "started", (fault: unknown) => (fault as Error).message)).toContain("ledger.folder");
+  });
+});

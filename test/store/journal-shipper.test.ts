@@ -1,0 +1,132 @@
+// Rows on their way from the journal to the database: once, in order, however often the database is down.
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { systemClock } from "../../src/core/clock.ts";
+import { readShipped, rejectedPath, segmentPath, segmentsOf, writeShipped } from "../../src/store/journal-folder.ts";
+import type { Journal } from "../../src/store/journal.ts";
+import { JournalShipper } from "../../src/store/journal-shipper.ts";
+import { aCall, ended, newFolder, newJournal, testSink, type TestSink, until } from "./ledger-parts.ts";
+
+function shipperOf(folder: string, journal: Journal, sink: TestSink, problems: string[] = []): JournalShipper {
+  return new JournalShipper({ folder, sink, clock: systemClock, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => problems.push(words), pollMs: 2 });
+}
+
+function calls(journal: Journal, count: number): readonly string[] {
+  return Array.from({ length: count }, () => {
+    const call = aCall();
+    void journal.close(journal.open(call), ended(call));
+    return call.traceId;
+  });
+}
+
+describe("shipping", () => {
+  test("[d11.2] every row comes once and in order, in batches; files whose rows have all been shipped go", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder, { segmentBytes: 100_000 });
+    const sink = testSink();
+    const ids = [...calls(journal, 1000)];
+    const shipper = shipperOf(folder, journal, sink);
+    shipper.start();
+    for (let round = 0; round < 10; round++) {
+      ids.push(...calls(journal, 37));
+      await Bun.sleep(3);
+    }
+    await until(() => sink.rows.size === ids.length, "all rows");
+    expect([...sink.rows.keys()]).toEqual(ids);
+    expect(Math.max(...sink.batches)).toBeLessThanOrEqual(200);
+    expect(sink.batches.reduce((sum, rows) => sum + rows, 0)).toBe(ids.length);
+    await until(() => segmentsOf(folder).length === 1, "old segments are gone");
+    await shipper.end();
+    await journal.end();
+  });
+
+  test("[d11.2] a database that is down delays rows and loses none, with one batch in memory", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder, { segmentBytes: 50_000 });
+    const sink = testSink();
+    const problems: string[] = [];
+    let isDown = true;
+    sink.refuses = () => isDown;
+    const shipper = shipperOf(folder, journal, sink, problems);
+    shipper.start();
+    const ids = calls(journal, 700);
+    await until(() => sink.batches.length >= 3, "some tries");
+    expect(Math.max(...sink.batches)).toBeLessThanOrEqual(200);
+    expect(problems).toEqual([expect.stringContaining("the database is down")]);
+    expect(segmentsOf(folder).length).toBeGreaterThan(5);
+    isDown = false;
+    await until(() => sink.rows.size === ids.length, "all rows");
+    expect([...sink.rows.keys()]).toEqual([...ids]);
+    await shipper.end();
+    await journal.end();
+  });
+
+  test("[d11.2] after a crash it goes on where it was known to be, and what comes twice is there once", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const sink = testSink();
+    const ids = calls(journal, 300);
+    const first = shipperOf(folder, journal, sink);
+    expect(await first.drain(5000)).toBe(true);
+    const place = readShipped(folder);
+    expect(place).toEqual({ segment: 1, offset: readFileSync(segmentPath(folder, 1)).length });
+    // a crash before the place was written down
+    await writeShipped(folder, { segment: 1, offset: 0 });
+    const more = calls(journal, 50);
+    const second = shipperOf(folder, journal, sink);
+    expect(await second.drain(5000)).toBe(true);
+    expect([...sink.rows.keys()]).toEqual([...ids, ...more]);
+    const third = shipperOf(folder, journal, sink);
+    const before = sink.batches.length;
+    expect(await third.drain(5000)).toBe(true);
+    expect(sink.batches.length).toBe(before);
+    await journal.end();
+  });
+
+  test("a row that the database never takes is set aside, told, and holds nobody up", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const sink = testSink();
+    const ids = calls(journal, 5);
+    const poison = ids[2]!;
+    sink.refuses = (rows) => rows.some(({ record }) => record.traceId === poison);
+    const problems: string[] = [];
+    const clock = { ...systemClock };
+    const shipper = new JournalShipper({ folder, sink, clock, release: () => Promise.resolve(false), onProblem: (words) => problems.push(words), pollMs: 1, backoffMs: 1 });
+    shipper.start();
+    await until(() => sink.rows.size === 4, "the other rows");
+    await shipper.end();
+    expect(readFileSync(rejectedPath(folder), "utf8")).toContain(poison);
+    expect(problems.at(-1)).toContain(poison);
+    await journal.end();
+  });
+
+  test("damage in the middle costs its rows and is told; shipping goes on behind it", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const sink = testSink();
+    const ids = calls(journal, 20);
+    const bytes = readFileSync(segmentPath(folder, 1));
+    bytes[Math.floor(bytes.length / 2)]! ^= 0x10;
+    writeFileSync(segmentPath(folder, 1), bytes);
+    const problems: string[] = [];
+    const shipper = shipperOf(folder, journal, sink, problems);
+    await shipper.drain(5000);
+    expect(sink.rows.size).toBeGreaterThanOrEqual(ids.length - 1);
+    expect(problems).toEqual([expect.stringContaining("damaged")]);
+    await journal.end();
+  });
+
+  test("a row longer than what is read at a time is shipped too", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const sink = testSink();
+    const call = aCall();
+    void journal.close(journal.open(call), ended(call, { metadata: { much: "ü".repeat(300_000) } }));
+    const ids = calls(journal, 3);
+    expect(await shipperOf(folder, journal, sink).drain(5000)).toBe(true);
+    expect([...sink.rows.keys()]).toEqual([call.traceId, ...ids]);
+    expect(existsSync(rejectedPath(folder))).toBe(false);
+    await journal.end();
+  });
+});

@@ -1,0 +1,247 @@
+// The journal on disk: what is written when, what a full or broken disk does to calls, what becomes of segments.
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import type { GatewayError } from "../../src/core/errors.ts";
+import { systemDisk } from "../../src/store/journal-disk.ts";
+import { lockFolder, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
+import { inspectJournal } from "../../src/store/journal-recovery.ts";
+import { aCall, ended, newFolder, newJournal, testDisk, until } from "./ledger-parts.ts";
+
+const codeOf = (act: () => unknown): string | null => {
+  try {
+    act();
+    return null;
+  } catch (thrown) {
+    return (thrown as GatewayError).code;
+  }
+};
+
+describe("writing", () => {
+  test("[d11.2] an opening and a closing are the operating system's when the call goes on", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const call = aCall();
+    const entry = journal.open(call);
+    expect(inspectJournal(folder)).toMatchObject({ openings: [expect.stringContaining(call.traceId)], closings: 0, damages: [] });
+    expect(journal.close(entry, ended(call))).toBeNull();
+    expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 1, damages: [] });
+    await journal.end();
+  });
+
+  test("[d11.2] what was written is synced within 5 ms in the background, many rows at once", async () => {
+    const disk = testDisk();
+    const journal = newJournal(newFolder(), { disk });
+    const startedMs = performance.now();
+    for (let count = 0; count < 100; count++) void journal.close(journal.open(aCall()), ended(aCall()));
+    expect(disk.syncs).toHaveLength(0);
+    const writtenMs = performance.now() - startedMs;
+    await until(() => disk.syncs.length > 0, "a sync");
+    // a timer of a machine with much to do is late by more than its own time
+    expect(performance.now() - startedMs - writtenMs).toBeLessThan(25);
+    await Bun.sleep(20);
+    expect(disk.syncs.length).toBeLessThanOrEqual(2);
+    await journal.end();
+  });
+
+  test("[d11.2] with before_answer the last byte waits for the disk, and one sync serves all who wait", async () => {
+    const disk = testDisk();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const journal = newJournal(newFolder(), { disk, settings: { sync: "before_answer", onFull: "refuse" } });
+    disk.syncGate = promise;
+    let released = 0;
+    const waits = Array.from({ length: 20 }, () => journal.close(journal.open(aCall()), ended(aCall()))!.then(() => (released += 1)));
+    await Bun.sleep(15);
+    expect(released).toBe(0);
+    resolve();
+    await Promise.all(waits);
+    // the first closing began one; the nineteen behind it wait for the next
+    expect(disk.syncs.length).toBeLessThanOrEqual(3);
+    await journal.end();
+  });
+
+  test("a disk that fails to sync is told, and what comes next goes to another segment", async () => {
+    const disk = testDisk();
+    const faults: string[] = [];
+    const mended: string[] = [];
+    const folder = newFolder();
+    const journal = newJournal(folder, { disk, onFault: (words) => faults.push(words), onMended: (words) => mended.push(words) });
+    disk.syncFails = true;
+    journal.open(aCall());
+    await journal.synced();
+    expect(faults).toEqual(["EIO: i/o error, fdatasync"]);
+    expect(journal.refusal()).toContain("EIO");
+    disk.syncFails = false;
+    await until(() => mended.length > 0, "mended");
+    journal.open(aCall());
+    expect(segmentsOf(folder)).toEqual([1, 2]);
+    await journal.end();
+  });
+
+  test("a text that is larger than an entry may be is cut and says so", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const call = aCall();
+    void journal.close(journal.open({ ...call, metadata: { much: "x".repeat(5_000_000) } }), ended(call, { metadata: { much: "x".repeat(5_000_000) } }));
+    expect(readFileSync(segmentPath(folder, 1)).length).toBeLessThan(10_000);
+    expect(readFileSync(segmentPath(folder, 1), "latin1")).toContain('"record_cut"');
+    await journal.end();
+  });
+
+  test("segments are the owner's alone", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    journal.open(aCall());
+    expect(statSync(segmentPath(folder, 1)).mode & 0o777).toBe(0o600);
+    await journal.end();
+  });
+});
+
+describe("calls that were refused before they were admitted", () => {
+  test("leave a closing row, and a flood of them a bounded number", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    for (let count = 0; count < 5000; count++) void journal.close(null, { ...aCall({ tenantId: null, tokenId: null }), status: 401, code: "invalid_token" });
+    for (let count = 0; count < 10; count++) void journal.close(null, { ...aCall(), status: 400, code: "invalid_request" });
+    const { rows, unrecorded } = journal.standing();
+    expect(rows).toBeGreaterThanOrEqual(210);
+    expect(rows).toBeLessThan(250);
+    expect(rows + unrecorded).toBe(5010);
+    expect(inspectJournal(folder).closings).toBe(rows);
+    await journal.end();
+  });
+});
+
+describe("a full disk", () => {
+  test("[d11.2] refuses new calls, keeps the rows of those under way, and goes on by itself when there is room", async () => {
+    const disk = testDisk();
+    const told: string[] = [];
+    const folder = newFolder();
+    disk.room = 4 * 4096;
+    const journal = newJournal(folder, { disk, onFault: (words) => told.push(words), onMended: (words) => told.push(words) });
+    await journal.start();
+    const calls = Array.from({ length: 4 }, () => aCall());
+    const entries = calls.map((call) => journal.open(call));
+    disk.room = 0;
+    // what was set aside takes these rows
+    entries.forEach((entry, index) => void journal.close(entry, ended(calls[index]!)));
+    expect(told).toHaveLength(1);
+    expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 4, damages: [] });
+    expect(codeOf(() => journal.open(aCall()))).toBe("ledger_unavailable");
+    expect(journal.refusal()).toContain("ENOSPC");
+    disk.room = 1_000_000;
+    await until(() => journal.refusal() === null, "calls run again");
+    expect(told[1]).toBe("no row was lost");
+    void journal.close(journal.open(aCall()), ended(aCall()));
+    expect(inspectJournal(folder)).toMatchObject({ closings: 5 });
+    await journal.end();
+  });
+
+  test("[d11.2] with on_full: continue calls run without a row, and rows wait in memory for room", async () => {
+    const disk = testDisk();
+    const told: string[] = [];
+    const folder = newFolder();
+    const journal = newJournal(folder, { disk, settings: { sync: "background", onFull: "continue" }, onFault: (words) => told.push(words) });
+    disk.room = 0;
+    for (let count = 0; count < 10_050; count++) {
+      const call = aCall();
+      void journal.close(journal.open(call), ended(call));
+    }
+    expect(told).toHaveLength(1);
+    expect(journal.refusal()).toBeNull();
+    expect(journal.standing()).toMatchObject({ waitingRows: 10_000, lost: 50, fault: expect.stringContaining("ENOSPC") as string });
+    disk.room = Number.POSITIVE_INFINITY;
+    await until(() => journal.standing().fault === null, "the disk takes rows again");
+    expect(inspectJournal(folder)).toMatchObject({ closings: 10_000 });
+    await journal.end();
+  });
+
+  test("[d11.2] whatever number of bytes it still takes, the journal stays whole and no closing is lost", async () => {
+    for (let room = 0; room < 2200; room += 7) {
+      const disk = testDisk();
+      const folder = newFolder();
+      const journal = newJournal(folder, { disk });
+      const calls = [aCall(), aCall()];
+      disk.room = room;
+      const entries = calls.map((call) => {
+        try {
+          return journal.open(call);
+        } catch {
+          return null;
+        }
+      });
+      entries.forEach((entry, index) => void (entry !== null && journal.close(entry, ended(calls[index]!))));
+      const admitted = entries.filter((entry) => entry !== null).length;
+      disk.room = 1_000_000;
+      await until(() => journal.refusal() === null, "calls run again");
+      expect({ room, ...inspectJournal(folder) }).toMatchObject({ room, openings: [], closings: admitted, damages: [] });
+      await journal.end();
+    }
+  });
+
+  test("a disk that is full at the start refuses calls until there is room", async () => {
+    const disk = testDisk();
+    disk.room = 100;
+    const journal = newJournal(newFolder(), { disk });
+    await journal.start();
+    expect(codeOf(() => journal.open(aCall()))).toBe("ledger_unavailable");
+    disk.room = 1_000_000;
+    await until(() => journal.refusal() === null, "calls run");
+    await journal.end();
+  });
+});
+
+describe("segments", () => {
+  test("a full one is followed by the next, and released ones go; what is under way is written again first", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder, { segmentBytes: 2000 });
+    const long = aCall();
+    const entry = journal.open(long);
+    while (segmentsOf(folder).length < 4) void journal.close(journal.open(aCall()), ended(aCall()));
+    expect(await journal.release(1, 3)).toBe(true);
+    expect(segmentsOf(folder)[0]).toBe(4);
+    expect(inspectJournal(folder).openings.some((opening) => opening.includes(long.traceId))).toBe(true);
+    void journal.close(entry, ended(long));
+    expect(inspectJournal(folder).openings.some((opening) => opening.includes(long.traceId))).toBe(false);
+    await journal.end();
+  });
+
+  test("stay where the disk does not take the openings again", async () => {
+    const disk = testDisk();
+    const folder = newFolder();
+    const journal = newJournal(folder, { disk, segmentBytes: 2000 });
+    journal.open(aCall());
+    while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
+    disk.room = 0;
+    expect(await journal.release(1, 2)).toBe(false);
+    expect(segmentsOf(folder)).toEqual([1, 2, 3]);
+    await journal.end();
+  });
+});
+
+describe("the lock", () => {
+  test("one process holds a folder, and the system lets go of it when the process is killed", async () => {
+    const folder = newFolder();
+    const program = `const { lockFolder } = await import(${JSON.stringify(new URL("../../src/store/journal-folder.ts", import.meta.url).pathname)}); const lock = lockFolder(${JSON.stringify(folder)}); console.log(lock !== null); await Bun.sleep(60_000); lock.release();`;
+    const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe" });
+    const reader = child.stdout.getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("true\n");
+    expect(lockFolder(folder)).toBeNull();
+    child.kill("SIGKILL");
+    await child.exited;
+    const lock = lockFolder(folder);
+    expect(lock).not.toBeNull();
+    expect(lockFolder(folder)).toBeNull();
+    lock!.release();
+    const again = lockFolder(folder);
+    expect(again).not.toBeNull();
+    again!.release();
+  });
+});
+
+test("room is not set aside where the disk has not twice as much", async () => {
+  const outcome = systemDisk.reserve(`${newFolder()}/reserve`, 2 ** 52).then(
+    () => "done",
+    (fault: unknown) => (fault as { readonly code: string }).code,
+  );
+  expect(await outcome).toBe("ENOSPC");
+});

@@ -1,0 +1,114 @@
+// Calls, folders, disks and sinks for the tests of the ledger.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "bun:test";
+import { systemClock } from "../../src/core/clock.ts";
+import { newTraceId } from "../../src/core/ids.ts";
+import type { CallRecord, LimitTouch } from "../../src/core/record.ts";
+import { Journal, type JournalOptions } from "../../src/store/journal.ts";
+import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
+import { parseClosing } from "../../src/store/journal-row.ts";
+import type { LedgerRow, LedgerSink } from "../../src/store/ledger.ts";
+
+const folders: string[] = [];
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
+  folders.push(folder);
+  return folder;
+}
+
+/** A call that was admitted. */
+export function aCall(more: Partial<CallRecord> = {}): CallRecord {
+  return { ...parseClosing("{}"), traceId: newTraceId(), startedAtMs: 1_767_225_600_000, tokenId: "t1", tenantId: "default", projectId: "default", modelAsked: "sandbox:echo", route: "direct", ...more };
+}
+
+/** The same at its end. */
+export function ended(call: CallRecord, more: Partial<CallRecord> = {}): CallRecord {
+  return { ...call, status: 200, usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }, usageSource: "provider", totalMs: 12.5, ...more };
+}
+
+export function touch(unit: LimitTouch["unit"], reserved: number): LimitTouch {
+  return { id: `lim_${unit}`, value: "", unit, before: 0, reserved, settled: null, after: reserved, wouldRefuse: false };
+}
+
+export function newJournal(folder: string, more: Partial<JournalOptions> = {}): Journal {
+  return new Journal({ folder, firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk: systemDisk, clock: systemClock, onFault: () => {}, onMended: () => {}, reserveBytes: 4096, probeMs: 5, ...more });
+}
+
+/** A disk whose room and faults the test says. */
+export interface TestDisk extends JournalDisk {
+  /** Bytes that it still takes. */
+  room: number;
+  syncFails: boolean;
+  /** Syncs wait until this resolves. */
+  syncGate: Promise<void>;
+  readonly syncs: number[];
+}
+
+export function testDisk(): TestDisk {
+  const reserves = new Map<string, number>();
+  const disk: TestDisk = {
+    ...systemDisk,
+    room: Number.POSITIVE_INFINITY,
+    syncFails: false,
+    syncGate: Promise.resolve(),
+    syncs: [],
+    write(fd, bytes, length, position) {
+      if (disk.room === 0) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+      // as the system does: what fits is taken
+      const taken = systemDisk.write(fd, bytes, Math.min(length, disk.room), position);
+      disk.room -= taken;
+      return taken;
+    },
+    async sync(fd) {
+      disk.syncs.push(fd);
+      await disk.syncGate;
+      if (disk.syncFails) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
+      await systemDisk.sync(fd);
+    },
+    reserve(path, bytes) {
+      if (disk.room < 2 * bytes) return Promise.reject(new Error("ENOSPC: there is no room to set aside"));
+      disk.room -= bytes;
+      reserves.set(path, bytes);
+      return Promise.resolve();
+    },
+    remove(path) {
+      disk.room += reserves.get(path) ?? 0;
+      reserves.delete(path);
+      systemDisk.remove(path);
+    },
+  };
+  return disk;
+}
+
+export interface TestSink extends LedgerSink {
+  readonly rows: Map<string, LedgerRow>;
+  /** Of each call of `ingest`. */
+  readonly batches: number[];
+  /** Throws for batches that it refuses. */
+  refuses: (rows: readonly LedgerRow[]) => boolean;
+}
+
+/** Keeps the first row of each trace id, as a database does. */
+export function testSink(): TestSink {
+  const sink: TestSink = {
+    rows: new Map(),
+    batches: [],
+    refuses: () => false,
+    ingest(rows) {
+      sink.batches.push(rows.length);
+      if (sink.refuses(rows)) return Promise.reject(new Error("the database is down"));
+      for (const row of rows) if (!sink.rows.has(row.record.traceId)) sink.rows.set(row.record.traceId, row);
+      return Promise.resolve();
+    },
+  };
+  return sink;
+}
+
+/** Waits until it holds; fails after five seconds. */
+export async function until(holds: () => boolean, what: string): Promise<void> {
+  for (const endsMs = performance.now() + 5000; !holds(); await Bun.sleep(2)) if (performance.now() > endsMs) throw new Error(`not within 5 s: ${what}`);
+}
