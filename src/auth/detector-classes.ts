@@ -1,0 +1,121 @@
+// The classes of personal data and secrets that a guard knows by name. Each is a pattern and, where the kind of number has one, its check digit: a number of
+// the right length alone is not enough.
+import type { Detector } from "../core/policy.ts";
+import { emailDetector } from "./detector-email.ts";
+import { NATIONAL_IDS, type NationalId } from "./detector-national-ids.ts";
+import { patternDetector } from "./pattern-machine.ts";
+import { compilePattern } from "./pattern-program.ts";
+
+export const PII_CLASSES = ["email", "phone", "card", "iban", "national_id", "secret"] as const;
+export type PiiClass = (typeof PII_CLASSES)[number];
+
+const MAX_LENGTH = 128;
+
+/** `countries` chooses among national ids; empty: all that are known. */
+export function detectorsOf(name: PiiClass, countries: readonly NationalId[]): readonly Detector[] {
+  if (name === "email") return [emailDetector];
+  if (name !== "national_id") return [once(name)];
+  return (countries.length === 0 ? (Object.keys(NATIONAL_IDS) as NationalId[]) : countries).map((country) => once(country));
+}
+
+const made = new Map<string, Detector>();
+/** Programs are made when the first policy needs them. */
+function once(name: Exclude<PiiClass, "email" | "national_id"> | NationalId): Detector {
+  const known = made.get(name);
+  if (known !== undefined) return known;
+  const fresh = name in NATIONAL_IDS ? nationalDetector(NATIONAL_IDS[name as NationalId]) : MAKERS[name as keyof typeof MAKERS]();
+  made.set(name, fresh);
+  return fresh;
+}
+
+function nationalDetector({ pattern, accepts }: (typeof NATIONAL_IDS)[NationalId]): Detector {
+  return patternDetector({ mask: "[national id]", program: compilePattern(pattern), maxLength: MAX_LENGTH, accept: (match) => (accepts(match) ? match.length : 0) });
+}
+
+/** Long keys; a private key in PEM of 4,096 bits has 3,300 characters. */
+const MAX_SECRET = 16_384;
+
+const MAKERS = {
+  card: () => patternDetector({ mask: "[card]", program: compilePattern("\\b[2-6](?:[ -]?\\d){12,18}\\b"), maxLength: MAX_LENGTH, accept: cardIn }),
+  iban: () => patternDetector({ mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?: ?[A-Za-z0-9]){11,30}\\b"), maxLength: MAX_LENGTH, accept: ibanIn }),
+  phone: () => patternDetector({ mask: "[phone]", program: compilePattern(PHONE), maxLength: MAX_LENGTH, accept: phoneIn }),
+  secret: () => patternDetector({ mask: "[secret]", program: compilePattern(SECRET), maxLength: MAX_SECRET }),
+} as const;
+
+/** With the country's code (E.164), or in the form of North America, or with the trunk prefix 0 and a separator. */
+const PHONE = "(?:\\+|\\b00 ?)[1-9](?:[ ./-]?\\(?\\d\\)?){6,14}\\b|\\(?\\b[2-9]\\d\\d\\)?[ .-] ?[2-9]\\d\\d[ .-]\\d{4}\\b|\\(?\\b0[1-9]\\d{1,4}\\)?[ /-]\\d(?:[ -]?\\d){4,9}\\b";
+
+/** By the prefixes that their makers publish for secret scanners, and our own; tokens in three parts (JWT); private keys in PEM. */
+const SECRET = [
+  "\\bdgm_[pu]t_[A-Za-z0-9]{4,32}_[A-Za-z0-9]{20,64}\\b",
+  "\\bsk-[A-Za-z0-9_-]{20,250}",
+  "\\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,250}\\b",
+  "\\b(?:AKIA|ASIA)[A-Z0-9]{16}\\b",
+  "\\bAIza[A-Za-z0-9_-]{35}",
+  "\\bgh[oprsu]_[A-Za-z0-9]{30,255}\\b",
+  "\\bgithub_pat_[A-Za-z0-9_]{22,255}\\b",
+  "\\bglpat-[A-Za-z0-9_-]{20,64}",
+  "\\bxox[abeprs]-[A-Za-z0-9-]{10,250}",
+  "\\bhf_[A-Za-z0-9]{30,64}\\b",
+  "\\bnpm_[A-Za-z0-9]{36}\\b",
+  "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}",
+  "-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=:,.\\s\\\\-]*",
+].join("|");
+
+/** ISO/IEC 7812: the check digit over 13 to 19 digits. A longer row of groups may begin with a card. */
+function cardIn(match: string): number {
+  return longestPrefix(match, (digits) => digits.length >= 13 && digits.length <= 19 && !isRepeated(digits) && passesLuhn(digits));
+}
+
+function isRepeated(digits: string): boolean {
+  return digits === digits[0]!.repeat(digits.length);
+}
+
+/** Length of the longest part from the beginning, up to a separator, whose letters and digits are accepted. */
+function longestPrefix(match: string, accepts: (word: string) => boolean): number {
+  for (let end = match.length; end > 0; end = match.slice(0, end).search(/[^A-Za-z0-9][A-Za-z0-9]*$/)) {
+    const word = match.slice(0, end).replace(/[^A-Za-z0-9]/g, "");
+    if (word === "") return 0;
+    if (accepts(word)) return end;
+  }
+  return 0;
+}
+
+function passesLuhn(digits: string): boolean {
+  let sum = 0;
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits[digits.length - 1 - index]);
+    sum += index % 2 === 0 ? digit : digit * 2 - (digit > 4 ? 9 : 0);
+  }
+  return sum % 10 === 0;
+}
+
+/** ISO 13616: length by country (SWIFT IBAN registry), check digits by ISO 7064 modulo 97. */
+function ibanIn(match: string): number {
+  return longestPrefix(match, (word) => {
+    const text = word.toUpperCase();
+    return IBAN_LENGTHS[text.slice(0, 2)] === text.length && remainder(text.slice(4) + text.slice(0, 4)) === 1;
+  });
+}
+
+function remainder(text: string): number {
+  let rest = 0;
+  for (const letter of text) {
+    const value = Number.parseInt(letter, 36);
+    rest = (rest * (value > 9 ? 100 : 10) + value) % 97;
+  }
+  return rest;
+}
+
+const IBAN_LENGTHS: Readonly<Record<string, number>> = {
+  AD: 24, AE: 23, AL: 28, AT: 20, AZ: 28, BA: 20, BE: 16, BG: 22, BH: 22, BR: 29, BY: 28, CH: 21, CR: 22, CY: 28, CZ: 24, DE: 22, DK: 18, DO: 28, EE: 20, EG: 29, ES: 24, FI: 18, FO: 18, FR: 27,
+  GB: 22, GE: 22, GI: 23, GL: 18, GR: 27, GT: 28, HR: 21, HU: 28, IE: 22, IL: 23, IQ: 23, IS: 26, IT: 27, JO: 30, KW: 30, KZ: 20, LB: 28, LC: 32, LI: 21, LT: 20, LU: 20, LV: 21, LY: 25, MC: 27,
+  MD: 24, ME: 22, MK: 19, MR: 27, MT: 31, MU: 30, NL: 18, NO: 15, PK: 24, PL: 28, PS: 29, PT: 25, QA: 29, RO: 24, RS: 22, SA: 24, SC: 31, SE: 24, SI: 19, SK: 24, SM: 27, ST: 25, SV: 28, TL: 23,
+  TN: 24, TR: 26, UA: 29, VA: 22, VG: 24, XK: 20,
+};
+
+/** E.164: 8 to 15 digits with the country's code. */
+function phoneIn(match: string): number {
+  const digits = match.replace(/\D/g, "").length;
+  return digits >= 7 && digits <= 17 ? match.length : 0;
+}

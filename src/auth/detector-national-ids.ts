@@ -1,0 +1,106 @@
+// Numbers by which states know people, by country: the form in which they are written, and their check digits where they have some.
+
+export interface NationalIdForm {
+  /** RE2. */
+  readonly pattern: string;
+  /** Whether what matched is one. */
+  readonly accepts: (match: string) => boolean;
+}
+
+const digitsOf = (match: string): readonly number[] => [...match.replace(/\D/g, "")].map(Number);
+const weighted = (digits: readonly number[], weights: readonly number[]): number => weights.reduce((sum, weight, index) => sum + weight * digits[index]!, 0);
+
+export const NATIONAL_IDS = {
+  /** Social security number: no area 000, 666 or 9xx, no group 00, no serial 0000. https://www.ssa.gov/employer/randomization.html */
+  us_ssn: { pattern: "\\b\\d{3}-\\d{2}-\\d{4}\\b", accepts: (match) => !/^(000|666|9)|-00-|-0000$/.test(match) },
+  /** National insurance number. https://www.gov.uk/hmrc-internal-manuals/national-insurance-manual/nim39110 */
+  gb_nino: { pattern: "\\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\\d\\d ?\\d\\d ?\\d\\d ?[A-D]\\b", accepts: (match) => !/^(BG|GB|KN|NK|NT|TN|ZZ)/.test(match) },
+  /** Tax identification number: ISO 7064 modulo 11, 10. */
+  de_tax_id: { pattern: "\\b[1-9]\\d ?\\d{3} ?\\d{3} ?\\d{3}\\b", accepts: (match) => passesMod11And10(digitsOf(match)) },
+  /** Number of the national register: 97 less the rest of the first 13 digits is the key; Corsica has letters. */
+  fr_nir: { pattern: "\\b[12] ?\\d\\d ?\\d\\d ?(?:\\d\\d|2[AB]) ?\\d{3} ?\\d{3} ?\\d\\d\\b", accepts: passesNir },
+  /** DNI and NIE: the letter is that of the rest by 23. */
+  es_dni: { pattern: "\\b(?:\\d{8}|[XYZ]-?\\d{7})-?[A-HJ-NP-TV-Z]\\b", accepts: passesDni },
+  /** Codice fiscale, without the variants for namesakes. */
+  it_codice_fiscale: { pattern: "\\b[A-Z]{6}\\d\\d[A-EHLMPRST]\\d\\d[A-Z]\\d{3}[A-Z]\\b", accepts: passesCodiceFiscale },
+  /** Burgerservicenummer: the eleven test. */
+  nl_bsn: { pattern: "\\b\\d{9}\\b", accepts: (match) => weighted(digitsOf(match), [9, 8, 7, 6, 5, 4, 3, 2, -1]) % 11 === 0 && !/^0{3}/.test(match) },
+  /** CPF: two check digits modulo 11. */
+  br_cpf: { pattern: "\\b\\d{3}\\.?\\d{3}\\.?\\d{3}-?\\d\\d\\b", accepts: passesCpf },
+  /** Aadhaar: Verhoeff. */
+  in_aadhaar: { pattern: "\\b[2-9]\\d{3} ?\\d{4} ?\\d{4}\\b", accepts: (match) => passesVerhoeff(digitsOf(match)) },
+  /** PESEL. */
+  pl_pesel: { pattern: "\\b\\d{11}\\b", accepts: passesPesel },
+  /** Personnummer: Luhn over the last ten digits. */
+  se_personnummer: { pattern: "\\b(?:19|20)?\\d{6}[-+]\\d{4}\\b", accepts: (match) => passesLuhn(digitsOf(match).slice(-10)) },
+  /** AHV number: EAN-13. */
+  ch_ahv: { pattern: "\\b756\\.?\\d{4}\\.?\\d{4}\\.?\\d\\d\\b", accepts: (match) => weighted(digitsOf(match), [1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]) % 10 === 0 },
+} as const satisfies Readonly<Record<string, NationalIdForm>>;
+
+export type NationalId = keyof typeof NATIONAL_IDS;
+export const NATIONAL_ID_NAMES = Object.keys(NATIONAL_IDS) as readonly NationalId[];
+
+function passesLuhn(digits: readonly number[]): boolean {
+  const sum = digits.toReversed().reduce((total, digit, index) => total + (index % 2 === 0 ? digit : digit * 2 - (digit > 4 ? 9 : 0)), 0);
+  return sum % 10 === 0;
+}
+
+function passesMod11And10(digits: readonly number[]): boolean {
+  let product = 10;
+  for (const digit of digits.slice(0, -1)) {
+    const sum = (digit + product) % 10 || 10;
+    product = (sum * 2) % 11;
+  }
+  return (11 - product) % 10 === digits.at(-1);
+}
+
+function passesNir(match: string): boolean {
+  const text = match.replaceAll(" ", "").replace("2A", "19").replace("2B", "18");
+  return 97 - (Number(text.slice(0, 13)) % 97) === Number(text.slice(13));
+}
+
+function passesDni(match: string): boolean {
+  const text = match.replaceAll("-", "").replace(/^[XYZ]/, (letter) => String("XYZ".indexOf(letter)));
+  return "TRWAGMYFPDXBNJZSQVHLCKE"[Number(text.slice(0, -1)) % 23] === text.at(-1);
+}
+
+/** By the decree of 23 December 1976: characters at odd places count by this table. */
+const ODD = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
+function passesCodiceFiscale(match: string): boolean {
+  const value = (letter: string): number => (letter >= "A" ? letter.charCodeAt(0) - 65 : Number(letter));
+  const sum = [...match.slice(0, 15)].reduce((total, letter, index) => total + (index % 2 === 0 ? ODD[value(letter)]! : value(letter)), 0);
+  return String.fromCharCode(65 + (sum % 26)) === match[15];
+}
+
+function passesCpf(match: string): boolean {
+  const digits = digitsOf(match);
+  if (digits.every((digit) => digit === digits[0])) return false;
+  const check = (length: number): number => {
+    const rest = digits.slice(0, length).reduce((sum, digit, index) => sum + digit * (length + 1 - index), 0) % 11;
+    return rest < 2 ? 0 : 11 - rest;
+  };
+  return check(9) === digits[9] && check(10) === digits[10];
+}
+
+function passesPesel(match: string): boolean {
+  const digits = digitsOf(match);
+  const month = (digits[2]! * 10 + digits[3]!) % 20;
+  const day = digits[4]! * 10 + digits[5]!;
+  return month >= 1 && month <= 12 && day >= 1 && day <= 31 && weighted(digits, [1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]) % 10 === 0;
+}
+
+const PERMUTED = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4];
+/** The dihedral group D5. */
+function product(a: number, b: number): number {
+  if (a < 5) return b < 5 ? (a + b) % 5 : 5 + ((a + b - 5) % 5);
+  return b < 5 ? 5 + ((a - 5 - b + 5) % 5) : (a - b + 5) % 5;
+}
+function passesVerhoeff(digits: readonly number[]): boolean {
+  let check = 0;
+  for (const [index, digit] of digits.toReversed().entries()) {
+    let permuted = digit;
+    for (let times = index % 8; times > 0; times--) permuted = PERMUTED[permuted]!;
+    check = product(check, permuted);
+  }
+  return check === 0;
+}

@@ -1,0 +1,87 @@
+// A regular expression as the program that re2js compiles it to, for the machine that runs over text in pieces. RE2's syntax: no backreferences, no
+// lookaround, so that every pattern can be run in time linear in the text. https://github.com/google/re2/wiki/Syntax
+import { RE2JS } from "re2js";
+
+export const MAX_PATTERN = 1000;
+/** A long program makes each character of a text costly. */
+const MAX_INSTRUCTIONS = 2000;
+
+/** The instructions that can be told apart by what is done with them. */
+export const STEP = { branch: 1, pass: 2, assert: 3, match: 4, take: 5, fail: 6 } as const;
+type Step = (typeof STEP)[keyof typeof STEP];
+
+/** Bits of `arg` at `assert`: what has to hold between two characters. */
+export const AT = { lineBegin: 1, lineEnd: 2, textBegin: 4, textEnd: 8, wordEdge: 16, noWordEdge: 32 } as const;
+
+export interface PatternProgram {
+  readonly start: number;
+  readonly size: number;
+  readonly step: readonly Step[];
+  /** Where it goes on; for `branch` the first choice. */
+  readonly out: readonly number[];
+  /** For `branch` the second choice, for `assert` bits of `AT`. */
+  readonly arg: readonly number[];
+  /** Whether `take` takes a code point. */
+  takes(at: number, codePoint: number): boolean;
+  takesBeyondAscii(at: number): boolean;
+}
+
+/** Why a pattern cannot be used. */
+export class PatternError extends Error {}
+
+interface Instruction {
+  readonly op: number;
+  readonly out: number;
+  readonly arg: number;
+  /** Ranges, or one character. */
+  readonly runes: ArrayLike<number>;
+  matchRune(codePoint: number): boolean;
+}
+
+/** What re2js makes of a pattern; its types do not tell. A test holds it to this form. */
+interface Compiled {
+  readonly re2Input: { readonly prog: { readonly start: number; readonly inst: readonly Instruction[] } };
+}
+
+/** By the numbers of re2js. */
+const STEPS: readonly (Step | undefined)[] = [undefined, STEP.branch, STEP.branch, STEP.pass, STEP.assert, STEP.fail, STEP.match, STEP.pass, STEP.take, STEP.take, STEP.take, STEP.take];
+/** The two characters beyond ASCII that are another case of one within. */
+const LONG_S = 0x17f;
+const KELVIN = 0x212a;
+const ANY = 10;
+const ANY_BUT_NEWLINE = 11;
+
+/** Throws PatternError. */
+export function compilePattern(pattern: string): PatternProgram {
+  if (pattern.length > MAX_PATTERN) throw new PatternError(`a pattern has at most ${MAX_PATTERN} characters`);
+  const { start, inst } = parsed(pattern);
+  if (inst.length > MAX_INSTRUCTIONS) throw new PatternError("the pattern is too large: its repetitions multiply to too many steps");
+  const step = inst.map(({ op }) => {
+    const known = STEPS[op];
+    if (known === undefined) throw new PatternError("the pattern looks back, which is not there in patterns");
+    return known;
+  });
+  return {
+    start,
+    size: inst.length,
+    step,
+    out: inst.map(({ out }) => out),
+    arg: inst.map(({ arg }) => arg),
+    takesBeyondAscii(at) {
+      const { op, runes } = inst[at]!;
+      return op >= ANY || runes[runes.length - 1]! > 0x7f || inst[at]!.matchRune(LONG_S) || inst[at]!.matchRune(KELVIN);
+    },
+    takes(at, codePoint) {
+      const one = inst[at]!;
+      return one.op === ANY || (one.op === ANY_BUT_NEWLINE ? codePoint !== 10 : one.matchRune(codePoint));
+    },
+  };
+}
+
+function parsed(pattern: string): Compiled["re2Input"]["prog"] {
+  try {
+    return (RE2JS.compile(pattern) as unknown as Compiled).re2Input.prog;
+  } catch (thrown) {
+    throw new PatternError((thrown as Error).message.replace(/^error parsing regexp: /, ""));
+  }
+}

@@ -1,0 +1,91 @@
+// Configured policies -> those of each project, in the order in which they are asked. A project that has none pays for a look into a map, however many others have.
+import type { Configured } from "../core/configured.ts";
+import { compileGlob, type Glob } from "../core/glob.ts";
+import type { Policy, PolicyCaller, PolicyRule, PolicySet, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
+import { FactError } from "./policy-facts.ts";
+import { compileGuard } from "./policy-guard.ts";
+import { compileRule } from "./policy-rule.ts";
+import type { PolicyDocument } from "./policy-settings.ts";
+
+export function compilePolicies(configured: readonly Configured<PolicyDocument>[]): PolicySet {
+  const everywhere: Policy[] = [];
+  const ofTenants = new Map<string, Policy[]>();
+  const ofProjects = new Map<string, { readonly tenantId: string; readonly own: Policy[] }>();
+  for (const one of configured) {
+    const policy = compilePolicy(one);
+    if (one.tenantId === null) everywhere.push(policy);
+    else if (one.projectId === null) listOf(ofTenants, one.tenantId).push(policy);
+    else {
+      const scope = ofProjects.get(one.projectId) ?? { tenantId: one.tenantId, own: [] };
+      scope.own.push(policy);
+      ofProjects.set(one.projectId, scope);
+    }
+  }
+  const common = everywhere.length === 0 ? null : projectPolicies(everywhere);
+  const tenants = new Map([...ofTenants].map(([id, own]) => [id, projectPolicies([...everywhere, ...own])]));
+  const projects = new Map([...ofProjects].map(([id, { tenantId, own }]) => [id, projectPolicies([...everywhere, ...(ofTenants.get(tenantId) ?? []), ...own])]));
+  return { of: (tenantId, projectId) => projects.get(projectId) ?? tenants.get(tenantId) ?? common };
+}
+
+function listOf(lists: Map<string, Policy[]>, key: string): Policy[] {
+  const known = lists.get(key) ?? [];
+  lists.set(key, known);
+  return known;
+}
+
+function projectPolicies(all: readonly Policy[]): ProjectPolicies {
+  return {
+    all,
+    rules: all.filter(({ rule, perTarget }) => rule !== null && !perTarget),
+    targetRules: all.filter(({ rule, perTarget }) => rule !== null && perTarget),
+    inputGuards: all.filter(({ guard }) => guard?.onInput === true),
+    outputGuards: all.filter(({ guard }) => guard?.onOutput === true),
+  };
+}
+
+function compilePolicy({ id, document }: Configured<PolicyDocument>): Policy {
+  const { name, mode, message, scope } = document;
+  const concernsTarget = targetScope(scope);
+  const { rule, mentionsTarget } = document.rule === undefined ? { rule: null, mentionsTarget: false } : ruleOf(document.rule);
+  return {
+    id,
+    name,
+    mode,
+    message: message ?? `The policy ${name} does not allow this call.`,
+    concerns: callerScope(scope),
+    concernsTarget,
+    perTarget: concernsTarget !== null || mentionsTarget,
+    rule,
+    guard: document.guard === undefined ? null : compileGuard(document.guard),
+  };
+}
+
+/** What was stored is checked before; a rule that can no longer be used denies, as one that fails does. */
+function ruleOf(text: string): { readonly rule: PolicyRule; readonly mentionsTarget: boolean } {
+  try {
+    const rule = compileRule(text);
+    return { rule, mentionsTarget: rule.mentions.has("target") };
+  } catch (thrown) {
+    const why = `the rule cannot be used: ${(thrown as Error).message}`;
+    return { rule: { denies: () => { throw new FactError(why); } }, mentionsTarget: false };
+  }
+}
+
+function callerScope({ token, user }: PolicyDocument["scope"]): Policy["concerns"] {
+  if (token === undefined && user === undefined) return null;
+  const ofToken = globOf(token);
+  const ofUser = globOf(user);
+  return (caller: PolicyCaller) => ofToken(caller.tokenId) && (user === undefined || (caller.user !== null && ofUser(caller.user)));
+}
+
+function targetScope({ route, provider, model }: PolicyDocument["scope"]): Policy["concernsTarget"] {
+  if (route === undefined && provider === undefined && model === undefined) return null;
+  const ofRoute = globOf(route);
+  const ofProvider = globOf(provider);
+  const ofModel = globOf(model);
+  return (target: PolicyTarget) => ofRoute(target.route) && ofProvider(target.provider) && ofModel(`${target.provider}:${target.model}`);
+}
+
+function globOf(pattern: string | undefined): Glob {
+  return pattern === undefined ? () => true : compileGlob(pattern);
+}

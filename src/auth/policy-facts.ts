@@ -1,0 +1,198 @@
+// What a rule sees of a call: values in the form of CEL (whole numbers are bigint, others double), made when a rule first asks for them and once for the call.
+// Long texts and lists are no matter for a rule: where one is asked for, the rule fails, and so denies (decisions 3.1).
+import { estimatePrompt } from "../accounting/estimate.ts";
+import { BLOCK_TYPES, type ChatRequest, type Message, MESSAGE_ROLES } from "../core/chat.ts";
+import type { Principal } from "../core/identity.ts";
+import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
+import type { CommonParameter } from "../core/params.ts";
+import type { PolicyTarget } from "../core/policy.ts";
+
+/** Characters of a text, and items of a list or a mapping, that a rule can be given at most. */
+export const MAX_TEXT = 16_384;
+export const MAX_ITEMS = 1000;
+
+export class FactError extends Error {}
+
+export function boundedText(text: string): string {
+  if (text.length > MAX_TEXT) throw new FactError(`a text is longer than ${MAX_TEXT} characters`);
+  return text;
+}
+
+function boundedList<T>(items: readonly T[]): readonly T[] {
+  if (items.length > MAX_ITEMS) throw new FactError(`a list has more than ${MAX_ITEMS} items`);
+  return items;
+}
+
+type Value = null | boolean | bigint | number | string | readonly Value[] | ReadonlyMap<string, Value>;
+
+/** A JSON value in the form of CEL. Throws FactError when it holds more than `MAX_ITEMS` values. */
+function valueOf(json: Json): Value {
+  let left = MAX_ITEMS;
+  const convert = (value: Json): Value => {
+    if (--left < 0) throw new FactError(`a value holds more than ${MAX_ITEMS} others`);
+    if (typeof value === "number") return numberOf(value);
+    if (typeof value === "string") return boundedText(value);
+    if (isRawNumber(value)) return Number(value.rawJSON);
+    if (Array.isArray(value)) return (value as readonly Json[]).map(convert);
+    return isObject(value) ? mapOf(value, convert) : (value as null | boolean);
+  };
+  return convert(json);
+}
+
+function mapOf(object: JsonObject, convert: (value: Json) => Value): ReadonlyMap<string, Value> {
+  const map = new Map<string, Value>();
+  for (const [name, value] of Object.entries(object)) if (value !== undefined) map.set(name, convert(value));
+  return map;
+}
+
+function numberOf(value: number): bigint | number {
+  return Number.isSafeInteger(value) ? BigInt(value) : value;
+}
+
+const EMPTY: ReadonlyMap<string, Value> = new Map();
+
+/** The type that a rule sees of each common parameter; `dyn` is whatever was sent. */
+export const PARAMETER_TYPES: Readonly<Record<CommonParameter, "double" | "int" | "bool" | "string" | "list<string>" | "dyn">> = {
+  temperature: "double", top_p: "double", n: "int", stream: "bool", stream_options: "dyn", stop: "dyn", max_tokens: "int", max_completion_tokens: "int", presence_penalty: "double",
+  frequency_penalty: "double", logit_bias: "dyn", user: "string", safety_identifier: "string", response_format: "dyn", seed: "dyn", tools: "dyn", tool_choice: "dyn",
+  parallel_tool_calls: "bool", logprobs: "bool", top_logprobs: "int", reasoning_effort: "string", verbosity: "string", modalities: "list<string>", audio: "dyn", prediction: "dyn",
+  service_tier: "string", store: "bool", prompt_cache_key: "string", web_search_options: "dyn", deployment_id: "string", initial_prompt_value: "string", roles: "dyn",
+  final_prompt_value: "string", bos_token: "string", eos_token: "string", hf_model_name: "string",
+};
+
+/** One property for each parameter; `undefined` is not sent, which `has()` tells. */
+export class ParameterFacts {
+  readonly params: JsonObject;
+  constructor(params: JsonObject) {
+    this.params = params;
+  }
+}
+for (const [name, type] of Object.entries(PARAMETER_TYPES)) {
+  Object.defineProperty(ParameterFacts.prototype, name, {
+    enumerable: true,
+    get(this: ParameterFacts) {
+      const value = this.params[name];
+      if (value === undefined) return undefined;
+      return type === "double" && typeof value === "number" ? value : valueOf(value);
+    },
+  });
+}
+
+export class MessageFacts {
+  readonly #messages: readonly Message[];
+  constructor(messages: readonly Message[]) {
+    this.#messages = messages;
+  }
+  get count(): bigint {
+    return BigInt(this.#messages.length);
+  }
+  get characters(): bigint {
+    let total = 0;
+    for (const { content } of this.#messages) {
+      if (typeof content === "string") total += content.length;
+      else for (const part of content ?? []) if (typeof part["text"] === "string") total += part["text"].length;
+    }
+    return BigInt(total);
+  }
+  get prompt_tokens(): bigint {
+    return BigInt(estimatePrompt(this.#messages));
+  }
+  get roles(): ReadonlyMap<string, bigint> {
+    const roles = new Map<string, bigint>(MESSAGE_ROLES.map((role) => [role, 0n]));
+    for (const { role } of this.#messages) roles.set(role, (roles.get(role) ?? 0n) + 1n);
+    return roles;
+  }
+  get parts(): ReadonlyMap<string, bigint> {
+    const parts = new Map<string, bigint>(BLOCK_TYPES.map((type) => [type, 0n]));
+    for (const { content } of this.#messages) if (typeof content !== "string") for (const { type } of content ?? []) parts.set(type, (parts.get(type) ?? 0n) + 1n);
+    return parts;
+  }
+}
+
+export class RequestFacts {
+  readonly #request: ChatRequest;
+  #parameters: ParameterFacts | null = null;
+  #messages: MessageFacts | null = null;
+  #metadata: Value | null = null;
+  #extra: Value | null = null;
+  constructor(request: ChatRequest) {
+    this.#request = request;
+  }
+  /** Empty: not sent. */
+  get route(): string {
+    return boundedText(this.#request.options.route ?? "");
+  }
+  get model(): string {
+    return boundedText(this.#request.options.model ?? "");
+  }
+  get stream(): boolean {
+    return this.#request.params.stream === true;
+  }
+  get parameters(): ParameterFacts {
+    return (this.#parameters ??= new ParameterFacts(this.#request.params as JsonObject));
+  }
+  get extra(): Value {
+    return (this.#extra ??= valueOf(this.#request.extra));
+  }
+  get messages(): MessageFacts {
+    return (this.#messages ??= new MessageFacts(this.#request.messages));
+  }
+  get metadata(): Value {
+    const { metadata } = this.#request.options;
+    return (this.#metadata ??= metadata === null ? EMPTY : valueOf(metadata));
+  }
+  get tools(): readonly string[] {
+    return boundedList(this.#request.params.tools ?? []).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : ""));
+  }
+  get tool_names(): readonly string[] {
+    return boundedList(this.#request.params.tools ?? []).flatMap((tool) => {
+      const called = isObject(tool["function"]) ? tool["function"]["name"] : (tool["name"] ?? tool["server_label"]);
+      return typeof called === "string" ? [boundedText(called)] : [];
+    });
+  }
+}
+
+export class TargetFacts {
+  readonly provider: string;
+  readonly model: string;
+  /** `<provider>:<model_name>`. */
+  readonly name: string;
+  readonly route: string;
+  constructor({ provider, model, route }: PolicyTarget) {
+    this.provider = provider;
+    this.model = boundedText(model);
+    this.name = `${provider}:${this.model}`;
+    this.route = route;
+  }
+}
+
+export class TokenFacts {
+  readonly id: string;
+  readonly kind: string;
+  readonly role: string;
+  /** Empty on a project's token. */
+  readonly user: string;
+  readonly permissions: readonly string[];
+  constructor({ tokenId, tokenKind, role, userId, permissions }: Principal) {
+    this.id = tokenId;
+    this.kind = tokenKind;
+    this.role = role;
+    this.user = userId ?? "";
+    this.permissions = [...permissions];
+  }
+}
+
+export class ScopeFacts {
+  readonly id: string;
+  constructor(id: string) {
+    this.id = id;
+  }
+}
+
+export class ClientFacts {
+  /** Empty: not known. */
+  readonly ip: string;
+  constructor(ip: string) {
+    this.ip = ip;
+  }
+}

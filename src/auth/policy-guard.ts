@@ -1,0 +1,38 @@
+// The guard of a policy's document, compiled: its classes and patterns as detectors.
+import type { Detector, Guard } from "../core/policy.ts";
+import { detectorsOf, type PiiClass } from "./detector-classes.ts";
+import type { NationalId } from "./detector-national-ids.ts";
+import { matchesNothing, patternDetector } from "./pattern-machine.ts";
+import { compilePattern, PatternError } from "./pattern-program.ts";
+
+/** What grows longer than this many UTF-16 units is not looked for. */
+const MAX_MATCH = 1024;
+
+export interface GuardDocument {
+  readonly on: "input" | "output" | "both";
+  readonly classes: readonly PiiClass[];
+  readonly national_ids: readonly NationalId[];
+  readonly patterns: readonly string[];
+  readonly action: "block" | "mask";
+  readonly mask?: string | undefined;
+}
+
+export function compileGuard({ on, classes, national_ids: countries, patterns, action, mask }: GuardDocument): Guard {
+  return { onInput: on !== "output", onOutput: on !== "input", action, mask: mask ?? null, detectors: [...[...new Set(classes)].flatMap((name) => detectorsOf(name, countries)), ...patterns.map(guardPattern)] };
+}
+
+const made = new Map<string, Detector>();
+const MAX_KNOWN = 10_000;
+
+/** Throws PatternError. */
+export function guardPattern(pattern: string): Detector {
+  const known = made.get(pattern);
+  if (known !== undefined) return known;
+  const program = compilePattern(pattern);
+  if (matchesNothing(program)) throw new PatternError("it matches where there is nothing, and so everywhere");
+  const fresh = patternDetector({ mask: "[masked]", program, maxLength: MAX_MATCH });
+  // the same ones come back with each change of the configuration
+  if (made.size >= MAX_KNOWN) made.clear();
+  made.set(pattern, fresh);
+  return fresh;
+}

@@ -1,0 +1,256 @@
+// Rules in CEL: parsed, checked and bounded once at load, asked on calls. The only file that knows the library. What could make a rule slow is refused here:
+// macros inside macros, functions that make long values, regular expressions that backtrack (decisions 3.1).
+// https://github.com/google/cel-spec/blob/master/doc/langdef.md
+import { type ASTNode, Environment } from "@marcbachmann/cel-js";
+import { RE2JS } from "re2js";
+import type { PolicyRule, RuleVariable } from "../core/policy.ts";
+import { RULE_VARIABLES } from "../core/policy.ts";
+import { ClientFacts, FactError, MAX_ITEMS, MessageFacts, PARAMETER_TYPES, ParameterFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "./policy-facts.ts";
+
+export interface CompiledRule extends PolicyRule {
+  readonly mentions: ReadonlySet<RuleVariable>;
+}
+
+/** A rule that cannot be used; the message shows the place with a caret. */
+export class RuleError extends Error {}
+
+export const MAX_RULE = 8192;
+const MAX_NODES = 300;
+const MAX_DEPTH = 32;
+/** Nodes in the body of a macro, which runs up to `MAX_ITEMS` times. */
+const MAX_BODY = 64;
+/** Characters that the patterns of a rule look at in one evaluation. */
+const MAX_MATCHED = 1_000_000;
+const MAX_PATTERN = 1000;
+
+const MACROS: ReadonlySet<string> = new Set(["exists", "all", "exists_one", "map", "filter"]);
+const CALENDAR = ["getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getHours", "getMinutes", "getSeconds", "getMilliseconds"] as const;
+const METHODS: ReadonlySet<string> = new Set([...MACROS, ...CALENDAR, "startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "trim", "size", "indexOf", "substring"]);
+const FUNCTIONS: ReadonlySet<string> = new Set(["has", "size", "int", "uint", "double", "string", "bool", "dyn", "type", "timestamp", "duration"]);
+/** `+` of these makes nothing longer. */
+const FIXED_SIZE = /^(int|uint|double|google\.protobuf\.(Timestamp|Duration))$/;
+
+/** Throws RuleError. */
+export function compileRule(text: string): CompiledRule {
+  const known = compiled.get(text);
+  if (known !== undefined) return known;
+  const fresh = compile(text);
+  // rules come back with each change of anything: most of them are the same text
+  if (compiled.size >= MAX_KNOWN) compiled.clear();
+  compiled.set(text, fresh);
+  return fresh;
+}
+const compiled = new Map<string, CompiledRule>();
+const MAX_KNOWN = 10_000;
+
+function compile(text: string): CompiledRule {
+  if (text.length > MAX_RULE) throw new RuleError(`a rule has at most ${MAX_RULE} characters`);
+  const { ast, type } = checked(text, text);
+  if (type !== "bool") throw refusal(text, 0, `a rule must give true or false, and this gives ${type === "dyn" ? "whatever was sent: compare it with something" : type}`);
+  const walk: Walk = { text, nodes: 0, mentions: new Set(), edits: [] };
+  judge(ast, walk, null);
+  const program = checked(edited(text, walk.edits), text).program;
+  return {
+    mentions: walk.mentions,
+    denies(facts) {
+      matched = 0;
+      const outcome: unknown = program(facts);
+      if (typeof outcome !== "boolean") throw new FactError("the rule gave neither true nor false");
+      return outcome;
+    },
+  };
+}
+
+let environment: Environment | null = null;
+
+function rules(): Environment {
+  if (environment !== null) return environment;
+  const made = new Environment({ unlistedVariablesAreDyn: false, homogeneousAggregateLiterals: false, limits: { maxAstNodes: 2 * MAX_NODES, maxDepth: MAX_DEPTH, maxListElements: MAX_NODES, maxMapEntries: MAX_NODES, maxCallArguments: 3 } });
+  const declare = (name: string, ctor: new (...args: never[]) => object, fields: Readonly<Record<string, string>>): void => void made.registerType(name, { ctor, fields } as never);
+  declare("Parameters", ParameterFacts, PARAMETER_TYPES);
+  declare("Messages", MessageFacts, { count: "int", characters: "int", prompt_tokens: "int", roles: "map<string, int>", parts: "map<string, int>" });
+  declare("Request", RequestFacts, {
+    route: "string", model: "string", stream: "bool", parameters: "Parameters", extra: "map<string, dyn>", messages: "Messages", metadata: "map<string, dyn>", tools: "list<string>", tool_names: "list<string>",
+  });
+  declare("Target", TargetFacts, { provider: "string", model: "string", name: "string", route: "string" });
+  declare("Token", TokenFacts, { id: "string", kind: "string", role: "string", user: "string", permissions: "list<string>" });
+  declare("Scope", ScopeFacts, { id: "string" });
+  declare("Client", ClientFacts, { ip: "string" });
+  const types: Readonly<Record<RuleVariable, string>> = { request: "Request", target: "Target", token: "Token", tenant: "Scope", project: "Scope", client: "Client", now: "google.protobuf.Timestamp" };
+  for (const name of RULE_VARIABLES) made.registerVariable(name, types[name]);
+  made.registerFunction(`${BOUNDED}(list<V>): list<V>`, withinBound);
+  made.registerFunction(`string.${MATCHES}(string): bool`, matchesPattern);
+  return (environment = made);
+}
+
+/** What stands in the program in place of a macro's list and of `matches`. */
+const BOUNDED = "bounded__list";
+const MATCHES = "matches__linear";
+
+function withinBound(list: { readonly length?: number; readonly size?: number }): unknown {
+  if ((list.length ?? list.size ?? 0) > MAX_ITEMS) throw new FactError(`a macro runs over at most ${MAX_ITEMS} items`);
+  return list;
+}
+
+const patterns = new Map<string, RE2JS>();
+let matched = 0;
+
+/** Linear in the text. Only patterns of rules that were loaded come here. */
+function matchesPattern(text: string, pattern: string): boolean {
+  matched += text.length;
+  if (matched > MAX_MATCHED) throw new FactError(`patterns look at no more than ${MAX_MATCHED} characters in one evaluation`);
+  return patternOf(pattern).test(text);
+}
+
+function patternOf(pattern: string): RE2JS {
+  const known = patterns.get(pattern);
+  if (known !== undefined) return known;
+  const fresh = RE2JS.compile(pattern);
+  if (patterns.size >= MAX_KNOWN) patterns.clear();
+  patterns.set(pattern, fresh);
+  return fresh;
+}
+
+interface Checked {
+  readonly ast: ASTNode;
+  readonly type: string;
+  readonly program: (facts: object) => unknown;
+}
+
+/** `shown` is the text that its author knows. */
+function checked(text: string, shown: string): Checked {
+  try {
+    const program = rules().parse(text);
+    const result = program.check();
+    if (!result.valid) throw result.error!;
+    return { ast: program.ast, type: result.type ?? "dyn", program };
+  } catch (thrown) {
+    const { summary, message, range } = thrown as { readonly summary?: string; readonly message: string; readonly range?: { readonly start: number } };
+    throw refusal(shown, range?.start ?? 0, summary ?? message.split("\n")[0]!);
+  }
+}
+
+/** `line 2, column 7: <what>`, the line, and a caret below the place. */
+function refusal(text: string, at: number, what: string): RuleError {
+  const before = text.slice(0, at).split("\n");
+  const column = before.at(-1)!.length;
+  const line = text.split("\n")[before.length - 1] ?? "";
+  return new RuleError(`line ${before.length}, column ${column + 1}: ${what}\n    ${line}\n    ${" ".repeat(column)}^`);
+}
+
+interface Edit {
+  readonly at: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+interface Walk {
+  readonly text: string;
+  nodes: number;
+  readonly mentions: Set<RuleVariable>;
+  readonly edits: Edit[];
+}
+
+/** The body of the macro that a node stands in; null: in none. */
+interface Body {
+  nodes: number;
+}
+
+/** Throws RuleError for what could make the rule slow, and notes what has to be replaced. */
+function judge(node: ASTNode, walk: Walk, body: Body | null): void {
+  walk.nodes += 1;
+  if (walk.nodes > MAX_NODES) throw refusal(walk.text, node.start, `a rule has at most ${MAX_NODES} parts`);
+  if (body !== null && ++body.nodes > MAX_BODY) throw refusal(walk.text, node.start, `what a macro does with each item has at most ${MAX_BODY} parts`);
+  switch (node.op) {
+    case "value":
+      return;
+    case "id":
+      if ((RULE_VARIABLES as readonly string[]).includes(node.args)) walk.mentions.add(node.args as RuleVariable);
+      return;
+    case ".":
+    case ".?":
+      return judge(node.args[0], walk, body);
+    case "list":
+      return node.args.forEach((item) => judge(item, walk, body));
+    case "map":
+      return node.args.forEach((entry) => entry.forEach((item) => judge(item, walk, body)));
+    case "!_":
+    case "-_":
+      return judge(node.args, walk, body);
+    case "call":
+      return judgeCall(node, walk, body);
+    case "rcall":
+      return judgeMethod(node, walk, body);
+    default:
+      judgeOperator(node, walk, body);
+  }
+}
+
+function judgeCall({ args: [name, given], start }: Extract<ASTNode, { op: "call" }>, walk: Walk, body: Body | null): void {
+  if (!FUNCTIONS.has(name)) throw refusal(walk.text, start, `${name}() is not there in rules`);
+  for (const one of given) judge(one, walk, body);
+}
+
+function judgeMethod({ args: [name, receiver, given], start }: Extract<ASTNode, { op: "rcall" }>, walk: Walk, body: Body | null): void {
+  if (!METHODS.has(name)) throw refusal(walk.text, start, `${name}() is not there in rules`);
+  judge(receiver, walk, body);
+  if (MACROS.has(name)) {
+    if (body !== null) throw refusal(walk.text, start, `${name}() stands inside another macro; macros do not nest`);
+    walk.edits.push({ at: receiver.start, end: receiver.start, text: `${BOUNDED}(` }, { at: receiver.end, end: receiver.end, text: ")" });
+    const own: Body = { nodes: 0 };
+    for (const one of given) judge(one, walk, own);
+    return;
+  }
+  if (name === "matches") judgeMatches(receiver, given, walk);
+  else if ((CALENDAR as readonly string[]).includes(name) && given.length > 0) judgeZone(name, given[0]!, walk, body);
+  for (const one of given) judge(one, walk, body);
+}
+
+function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk): void {
+  const [pattern] = given;
+  if (pattern?.op !== "value" || typeof pattern.args !== "string") throw refusal(walk.text, pattern?.start ?? receiver.end, "the pattern of matches() must be written out as a text");
+  try {
+    if (pattern.args.length > MAX_PATTERN) throw new Error(`it has more than ${MAX_PATTERN} characters`);
+    patternOf(pattern.args);
+  } catch (thrown) {
+    throw refusal(walk.text, pattern.start, `this is no pattern: ${(thrown as Error).message}`);
+  }
+  const at = walk.text.indexOf("matches", receiver.end);
+  walk.edits.push({ at, end: at + "matches".length, text: MATCHES });
+}
+
+function judgeZone(name: string, zone: ASTNode, walk: Walk, body: Body | null): void {
+  if (body !== null) throw refusal(walk.text, zone.start, `${name}() with a time zone cannot stand inside a macro`);
+  if (zone.op !== "value" || typeof zone.args !== "string" || !isZone(zone.args)) throw refusal(walk.text, zone.start, `${name}() takes the name of a time zone, such as "Europe/Berlin", written out`);
+}
+
+function isZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function judgeOperator(node: Extract<ASTNode, { args: readonly ASTNode[] }>, walk: Walk, body: Body | null): void {
+  const operands = node.args as readonly ASTNode[];
+  if (body !== null && node.op === "+" && !operands.every((one) => FIXED_SIZE.test(typeOf(one)))) throw refusal(walk.text, node.start, "texts and lists cannot be joined inside a macro");
+  if (body !== null && node.op === "in" && operands[1]!.op !== "list" && !typeOf(operands[1]!).startsWith("map")) throw refusal(walk.text, operands[1]!.start, "inside a macro, the list after `in` must be written out");
+  for (const one of operands) judge(one, walk, body);
+}
+
+function typeOf(node: ASTNode): string {
+  return (node as unknown as { readonly checkedType?: { readonly name: string } }).checkedType?.name ?? "dyn";
+}
+
+function edited(text: string, edits: readonly Edit[]): string {
+  let out = "";
+  let at = 0;
+  // what closes at a place comes before what opens there
+  for (const edit of edits.toSorted((a, b) => a.at - b.at || Number(b.text === ")") - Number(a.text === ")"))) {
+    out += text.slice(at, edit.at) + edit.text;
+    at = edit.end;
+  }
+  return out + text.slice(at);
+}

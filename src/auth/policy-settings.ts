@@ -1,0 +1,86 @@
+// The document of a policy: what the admin API takes, the store keeps and the section `policies` of the file holds (decisions 3). A rule or pattern that cannot
+// be used is a mistake of the document.
+import { z } from "zod";
+import { PII_CLASSES } from "./detector-classes.ts";
+import { NATIONAL_ID_NAMES, type NationalId } from "./detector-national-ids.ts";
+import { guardPattern } from "./policy-guard.ts";
+import { PatternError } from "./pattern-program.ts";
+import { compileRule, MAX_RULE, RuleError } from "./policy-rule.ts";
+
+export const POLICY_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+const MAX_POLICIES = 1000;
+const MAX_PATTERNS = 100;
+const MAX_WORDS = 500;
+
+const pattern = z.string().min(1).max(400);
+const scope = z
+  .strictObject({
+    token: pattern.optional().meta({ title: "Token", description: "Ids of access tokens." }),
+    user: pattern.optional().meta({ title: "User", description: "End users, as the request names them in `user` or `safety_identifier`." }),
+    route: pattern.optional().meta({ title: "Route", description: "The route whose target is called; `direct` for none." }),
+    provider: pattern.optional().meta({ title: "Provider", description: "The provider that is called." }),
+    model: pattern.optional().meta({ title: "Model", description: "The model that is called, as `<provider>:<model_name>`." }),
+  })
+  .prefault({})
+  .meta({ title: "Scope", description: "To which calls the policy applies; all that is named has to hold. A value is exact, or has `*` for any text. Route, provider and model are those of each target that is tried." });
+
+const guard = z
+  .strictObject({
+    on: z.enum(["input", "output", "both"]).default("both").meta({ title: "On", description: "The text that goes to the provider, the text that comes from it, or both." }),
+    classes: z.array(z.enum(PII_CLASSES)).max(PII_CLASSES.length).default([]).meta({ title: "Classes", description: "Kinds of personal data and secrets that are looked for." }),
+    national_ids: z.array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]])).max(100).default([]).meta({ title: "National ids", description: "Which ones the class `national_id` means. Empty: all of them." }),
+    patterns: z.array(z.string().min(1)).max(MAX_PATTERNS).default([]).meta({ title: "Patterns", description: "Regular expressions of RE2. A match has at most 1,024 characters." }),
+    action: z.enum(["block", "mask"]).meta({ title: "Action", description: "`block` refuses the call, or ends a stream with an error event; `mask` puts other words in place of each match." }),
+    mask: z.string().max(100).optional().meta({ title: "Mask", description: "The words in place of a match. Not set: `[email]`, `[card]` and the like, and `[masked]` for patterns." }),
+  })
+  .superRefine((value, context) => {
+    if (value.classes.length === 0 && value.patterns.length === 0) context.addIssue({ code: "custom", path: [], message: "expected classes or patterns" });
+    if (value.national_ids.length > 0 && !value.classes.includes("national_id")) context.addIssue({ code: "custom", path: ["national_ids"], message: "expected the class national_id beside it" });
+    if (value.mask !== undefined && value.action === "block") context.addIssue({ code: "custom", path: ["mask"], message: "a guard that blocks masks nothing" });
+    value.patterns.forEach((text, index) => {
+      const why = problemOf(() => guardPattern(text));
+      if (why !== null) context.addIssue({ code: "custom", path: ["patterns", index], message: `this is no pattern: ${why}` });
+    });
+  });
+
+export const policySchema = z
+  .strictObject({
+    name: z.string().regex(POLICY_NAME, "expected a name of 1 to 64 letters, digits, dots, underscores and dashes").meta({ title: "Name", description: "What callers and the log see of the policy." }),
+    effect: z.literal("deny").default("deny").meta({ title: "Effect", description: "What happens when the rule holds." }),
+    rule: z.string().min(1).max(MAX_RULE).optional().meta({ title: "Rule", description: "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. Where it holds, or cannot be evaluated, the call is denied." }),
+    guard: guard.optional().meta({ title: "Guard", description: "In place of a rule: what is looked for in the text." }),
+    message: z.string().min(1).max(MAX_WORDS).optional().meta({ title: "Message", description: "What the caller reads." }),
+    scope,
+    mode: z.enum(["enforce", "audit"]).default("enforce").meta({ title: "Mode", description: "`audit` refuses and masks nothing, and tells in log and metrics what it would have done." }),
+  })
+  .superRefine((value, context) => {
+    if ((value.rule === undefined) === (value.guard === undefined)) return context.addIssue({ code: "custom", path: [], message: `the policy ${value.name} needs either a rule or a guard` });
+    const { rule } = value;
+    if (rule === undefined) return;
+    const why = problemOf(() => compileRule(rule));
+    if (why !== null) context.addIssue({ code: "custom", path: ["rule"], message: `the rule of the policy ${value.name} cannot be used: ${why}` });
+  });
+
+export type PolicyDocument = z.output<typeof policySchema>;
+
+export const policiesSection = z
+  .array(policySchema)
+  .max(MAX_POLICIES)
+  .superRefine((entries, context) => {
+    const seen = new Set<string>();
+    entries.forEach(({ name }, index) => {
+      if (seen.has(name)) context.addIssue({ code: "custom", path: [index, "name"], message: "this name is in the list twice" });
+      seen.add(name);
+    });
+  })
+  .prefault([]);
+
+function problemOf(compile: () => unknown): string | null {
+  try {
+    compile();
+    return null;
+  } catch (thrown) {
+    if (thrown instanceof RuleError || thrown instanceof PatternError) return thrown.message;
+    throw thrown;
+  }
+}
