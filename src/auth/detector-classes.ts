@@ -74,7 +74,7 @@ function isRepeated(digits: string): boolean {
 /** Length of the longest part from the beginning, up to a separator, whose letters and digits are accepted. */
 function longestPrefix(match: string, accepts: (word: string) => boolean): number {
   for (let end = match.length; end > 0; end = match.slice(0, end).search(/[^A-Za-z0-9][A-Za-z0-9]*$/)) {
-    const word = match.slice(0, end).replace(/[^A-Za-z0-9]/g, "");
+    const word = match.slice(0, end).replaceAll(/[^A-Za-z0-9]/g, "");
     if (word === "") return 0;
     if (accepts(word)) return end;
   }
@@ -116,6 +116,6 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
 
 /** E.164: 8 to 15 digits with the country's code. */
 function phoneIn(match: string): number {
-  const digits = match.replace(/\D/g, "").length;
+  const digits = match.replaceAll(/\D/g, "").length;
   return digits >= 7 && digits <= 17 ? match.length : 0;
 }

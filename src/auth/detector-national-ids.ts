@@ -7,7 +7,7 @@ export interface NationalIdForm {
   readonly accepts: (match: string) => boolean;
 }
 
-const digitsOf = (match: string): readonly number[] => [...match.replace(/\D/g, "")].map(Number);
+const digitsOf = (match: string): readonly number[] => Array.from(match.replaceAll(/\D/g, ""), Number);
 const weighted = (digits: readonly number[], weights: readonly number[]): number => weights.reduce((sum, weight, index) => sum + weight * digits[index]!, 0);
 
 export const NATIONAL_IDS = {
@@ -46,12 +46,12 @@ function passesLuhn(digits: readonly number[]): boolean {
 }
 
 function passesMod11And10(digits: readonly number[]): boolean {
-  let product = 10;
+  let rest = 10;
   for (const digit of digits.slice(0, -1)) {
-    const sum = (digit + product) % 10 || 10;
-    product = (sum * 2) % 11;
+    const sum = (digit + rest) % 10 || 10;
+    rest = (sum * 2) % 11;
   }
-  return (11 - product) % 10 === digits.at(-1);
+  return (11 - rest) % 10 === digits.at(-1);
 }
 
 function passesNir(match: string): boolean {
@@ -68,7 +68,7 @@ function passesDni(match: string): boolean {
 const ODD = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
 function passesCodiceFiscale(match: string): boolean {
   const value = (letter: string): number => (letter >= "A" ? letter.charCodeAt(0) - 65 : Number(letter));
-  const sum = [...match.slice(0, 15)].reduce((total, letter, index) => total + (index % 2 === 0 ? ODD[value(letter)]! : value(letter)), 0);
+  const sum = Array.from(match.slice(0, 15)).reduce((total, letter, index) => total + (index % 2 === 0 ? ODD[value(letter)]! : value(letter)), 0);
   return String.fromCharCode(65 + (sum % 26)) === match[15];
 }
 

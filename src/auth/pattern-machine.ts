@@ -115,6 +115,8 @@ class Machine {
         case STEP.match:
           // a match of nothing is none
           if (position > start) return true;
+          break;
+        default:
       }
     }
     return false;

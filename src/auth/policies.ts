@@ -13,10 +13,9 @@ export function compilePolicies(configured: readonly Configured<PolicyDocument>[
   const ofProjects = new Map<string, { readonly tenantId: string; readonly own: Policy[] }>();
   for (const one of configured) {
     const policy = compilePolicy(one);
-    if (one.tenantId === null) everywhere.push(policy);
-    else if (one.projectId === null) listOf(ofTenants, one.tenantId).push(policy);
+    if (one.projectId === null) (one.tenantId === null ? everywhere : listOf(ofTenants, one.tenantId)).push(policy);
     else {
-      const scope = ofProjects.get(one.projectId) ?? { tenantId: one.tenantId, own: [] };
+      const scope = ofProjects.get(one.projectId) ?? { tenantId: one.tenantId ?? "", own: [] };
       scope.own.push(policy);
       ofProjects.set(one.projectId, scope);
     }
@@ -43,8 +42,9 @@ function projectPolicies(all: readonly Policy[]): ProjectPolicies {
   };
 }
 
-function compilePolicy({ id, document }: Configured<PolicyDocument>): Policy {
-  const { name, mode, message, scope } = document;
+function compilePolicy({ id, name: known, document }: Configured<PolicyDocument>): Policy {
+  const { mode, message, scope } = document;
+  const name = known ?? document.name ?? id;
   const concernsTarget = targetScope(scope);
   const { rule, mentionsTarget } = document.rule === undefined ? { rule: null, mentionsTarget: false } : ruleOf(document.rule);
   return {

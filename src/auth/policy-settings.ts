@@ -7,10 +7,11 @@ import { guardPattern } from "./policy-guard.ts";
 import { PatternError } from "./pattern-program.ts";
 import { compileRule, MAX_RULE, RuleError } from "./policy-rule.ts";
 
-export const POLICY_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+const POLICY_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const MAX_POLICIES = 1000;
 const MAX_PATTERNS = 100;
 const MAX_WORDS = 500;
+const NAME_WORDS = "expected a name of 1 to 64 letters, digits, dashes, dots and underscores";
 
 const pattern = z.string().min(1).max(400);
 const scope = z
@@ -45,7 +46,7 @@ const guard = z
 
 export const policySchema = z
   .strictObject({
-    name: z.string().regex(POLICY_NAME, "expected a name of 1 to 64 letters, digits, dots, underscores and dashes").meta({ title: "Name", description: "What callers and the log see of the policy." }),
+    name: z.string().regex(POLICY_NAME, NAME_WORDS).optional().meta({ title: "Name", description: "Its name in refusals and records. In the file it is the key." }),
     effect: z.literal("deny").default("deny").meta({ title: "Effect", description: "What happens when the rule holds." }),
     rule: z.string().min(1).max(MAX_RULE).optional().meta({ title: "Rule", description: "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. Where it holds, or cannot be evaluated, the call is denied." }),
     guard: guard.optional().meta({ title: "Guard", description: "In place of a rule: what is looked for in the text." }),
@@ -54,26 +55,20 @@ export const policySchema = z
     mode: z.enum(["enforce", "audit"]).default("enforce").meta({ title: "Mode", description: "`audit` refuses and masks nothing, and tells in log and metrics what it would have done." }),
   })
   .superRefine((value, context) => {
-    if ((value.rule === undefined) === (value.guard === undefined)) return context.addIssue({ code: "custom", path: [], message: `the policy ${value.name} needs either a rule or a guard` });
+    if ((value.rule === undefined) === (value.guard === undefined)) return context.addIssue({ code: "custom", path: [], message: "expected either a rule or a guard" });
     const { rule } = value;
     if (rule === undefined) return;
     const why = problemOf(() => compileRule(rule));
-    if (why !== null) context.addIssue({ code: "custom", path: ["rule"], message: `the rule of the policy ${value.name} cannot be used: ${why}` });
+    if (why !== null) context.addIssue({ code: "custom", path: ["rule"], message: `the rule${value.name === undefined ? "" : ` of the policy ${value.name}`} cannot be used: ${why}` });
   });
 
 export type PolicyDocument = z.output<typeof policySchema>;
 
+/** By name, in the order in which they are asked. */
 export const policiesSection = z
-  .array(policySchema)
-  .max(MAX_POLICIES)
-  .superRefine((entries, context) => {
-    const seen = new Set<string>();
-    entries.forEach(({ name }, index) => {
-      if (seen.has(name)) context.addIssue({ code: "custom", path: [index, "name"], message: "this name is in the list twice" });
-      seen.add(name);
-    });
-  })
-  .prefault([]);
+  .record(z.string().regex(POLICY_NAME, NAME_WORDS), policySchema)
+  .refine((all) => Object.keys(all).length <= MAX_POLICIES, `expected at most ${MAX_POLICIES}`)
+  .prefault({});
 
 function problemOf(compile: () => unknown): string | null {
   try {

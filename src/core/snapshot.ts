@@ -4,6 +4,7 @@ import type { AccessToken, Membership, Project } from "./identity.ts";
 import type { PriceBook } from "./price.ts";
 import type { LimitSet } from "./limit.ts";
 import type { LoginIssuer } from "./login.ts";
+import type { PolicySet } from "./policy.ts";
 import type { Route } from "./route.ts";
 
 /** Settings of the specification; null means "not set here, ask the next wider scope". */
@@ -69,6 +70,7 @@ export interface Snapshot {
   readonly prices: PriceBook;
   /** Limits and budgets of tenants and projects (decisions 4). */
   readonly limitRules: LimitSet;
+  readonly policies: PolicySet;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;
   /** Null: nobody in front is believed. */

@@ -1,6 +1,7 @@
 // Configuration, identities and environment compiled into the one value that calls read. Pure, and total over what the schema accepts.
 import { compilePrices, type PriceDocument } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
+import { compilePolicies } from "../auth/policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
 import type { Route } from "../core/route.ts";
@@ -10,6 +11,7 @@ import { type RouteScope, routesSeen, splitName } from "../routing/compile-route
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
 import { limitsOfFile } from "./file-limits.ts";
+import { policiesOfFile } from "./file-policies.ts";
 import { compileProviders } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 
@@ -34,6 +36,7 @@ export function compileSnapshot({ configuration, identities, families, environme
     ...compileRoutes(configuration, identities),
     prices: compilePrices(configuredPrices(configuration, identities)),
     limitRules: compileLimits(limitsOfFile(configuration, identities)),
+    policies: compilePolicies(policiesOfFile(configuration, identities)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { pricesSection } from "../accounting/price-settings.ts";
 import { budgetsSection, limitsSection } from "../admission/settings.ts";
 import { loginsSection } from "../auth/login-settings.ts";
+import { policiesSection } from "../auth/policy-settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
@@ -26,6 +27,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     prices: pricesSection,
     limits: limitsSection,
     budgets: budgetsSection,
+    policies: policiesSection.meta({ title: "Policies", description: "Rules that deny calls, and guards over their text, for all tenants: docs/policies.md." }),
     settings: settingsSection,
     tenants: tenantsSection,
     projects: projectsSection,

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type PriceDocument, pricesSection } from "../accounting/price-settings.ts";
 import { type BudgetDocument, budgetsSection, type LimitDocument, limitsSection } from "../admission/settings.ts";
+import { type PolicyDocument, policiesSection } from "../auth/policy-settings.ts";
 import { SCOPE_ID, scopeSettingsSection } from "../config/sections.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import type { RouteScope } from "../routing/compile-routes.ts";
@@ -13,6 +14,7 @@ export interface ScopeConfiguration extends RouteScope {
   readonly prices: Readonly<Record<string, PriceDocument>>;
   readonly limits: Readonly<Record<string, LimitDocument>>;
   readonly budgets: Readonly<Record<string, BudgetDocument>>;
+  readonly policies: Readonly<Record<string, PolicyDocument>>;
 }
 
 const scopesSection = (title: string, noun: string) =>
@@ -27,12 +29,13 @@ const scopesSection = (title: string, noun: string) =>
           prices: pricesSection.meta({ title: "Prices", description: `Prices of this ${noun}, as in \`prices\`. They go before wider ones.`, like: "prices" }),
           limits: limitsSection.meta({ title: "Limits", description: `Limits of this ${noun}, as in \`limits\`.`, like: "limits" }),
           budgets: budgetsSection.meta({ title: "Budgets", description: `Budgets of this ${noun}, as in \`budgets\`.`, like: "budgets" }),
+          policies: policiesSection.meta({ title: "Policies", description: `Policies of this ${noun}, as in \`policies\`. They are asked after wider ones.`, like: "policies" }),
         })
         .prefault({}),
     )
     .transform((file): ReadonlyMap<string, ScopeConfiguration> => new Map(Object.entries(file).map(([id, { route_defaults: defaults, ...own }]) => [id, { ...own, defaults }])))
     .prefault({})
-    .meta({ title, description: `Settings, routes, prices, limits and budgets of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
+    .meta({ title, description: `Settings, routes, prices, limits, budgets and policies of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
 
 export const tenantsSection = scopesSection("Tenants", "tenant");
 export const projectsSection = scopesSection("Projects", "project");

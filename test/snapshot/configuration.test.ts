@@ -19,7 +19,7 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
-const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {} };
+const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {} };
 
 describe("without a file", () => {
   const configuration = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
@@ -62,6 +62,7 @@ describe("without a file", () => {
       prices: {},
       limits: {},
       budgets: {},
+      policies: {},
       routes: {},
       route_defaults: {},
       tenants: new Map(),
