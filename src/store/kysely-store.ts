@@ -24,6 +24,8 @@ export interface KyselyStoreOptions {
   readonly clock?: Clock;
   /** Tells others, within the transaction, that the revision moves. */
   readonly announce?: (tx: Tx, revision: bigint) => Promise<void>;
+  /** As in the port; nothing is ever told, if left out. */
+  readonly watch?: Store["watch"];
   readonly close: () => Promise<void>;
 }
 
@@ -34,6 +36,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     ...kyselyReader(db, { clock, sealer }),
     migrate: () => migrate(db, databaseName),
     revision: () => revision(db),
+    watch: options.watch ?? (() => () => {}),
     readIdentities: () => db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),
     change,
     note: async (actor, note) => void (await writeHistory(db, { actor, atMs: clock.now(), revision: null, entries: [{ ...note, isChange: false }], steps: [], rolledBackTo: null })),

@@ -6,6 +6,7 @@ import { Kysely } from "kysely";
 import type { Sealer } from "../config/sealing.ts";
 import type { Clock } from "../core/clock.ts";
 import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
+import type { Database as OpenDatabase } from "./database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError, type Store } from "./store.ts";
@@ -22,6 +23,11 @@ export interface SqliteOptions {
 
 /** Opens the file without touching the schema: call migrate() first. Throws StoreError `unusable` or `busy`, whose message names the file and the cure. */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  return (await openSqliteDatabase(options)).store;
+}
+
+/** As openSqliteStore(). */
+export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDatabase> {
   const { database, connection } = await openDatabase(options);
   const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
   const close = async (): Promise<void> => {
@@ -29,7 +35,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     database.close(); // Kysely closes only what it has used
   };
   const store = kyselyStore(db, { databaseName: connection.name, sealer: options.sealer ?? null, ...(options.clock !== undefined && { clock: options.clock }), close });
-  return options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file));
+  return { db, kind: "sqlite", store: options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file)) };
 }
 
 /**

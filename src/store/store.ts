@@ -30,6 +30,8 @@ export interface Store extends Reader {
    * between is then read again, and never missed.
    */
   revision(): Promise<string>;
+  /** Calls back soon after a process has committed a change, where the database can tell, and now and then without one. What it tells can be lost: poll as well. Gives what ends it. */
+  watch(onChange: () => void): () => void;
   readIdentities(): Promise<Identities>;
 
   /**

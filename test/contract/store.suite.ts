@@ -152,13 +152,13 @@ function identityTests(opened: Opened): void {
     const store = await opened();
     await firstTenant(store);
     for (const [kind, named, attempt] of [
-      ["exists", "acme", writes(store).createTenant({ id: "acme", name: "Again" })],
-      ["exists", "site", writes(store).createProject({ id: "site", tenantId: "acme", name: "Again" })],
-      ["exists", "ann", writes(store).createUser({ id: "ann", tenantId: "acme", name: "Again" })],
-      ["unknown", "nobody", writes(store).createProject({ id: "other", tenantId: "nobody", name: "Other" })],
-      ["unknown", "nobody", writes(store).createUser({ id: "other", tenantId: "nobody", name: "Other" })],
+      ["exists", "acme", () => writes(store).createTenant({ id: "acme", name: "Again" })],
+      ["exists", "site", () => writes(store).createProject({ id: "site", tenantId: "acme", name: "Again" })],
+      ["exists", "ann", () => writes(store).createUser({ id: "ann", tenantId: "acme", name: "Again" })],
+      ["unknown", "nobody", () => writes(store).createProject({ id: "other", tenantId: "nobody", name: "Other" })],
+      ["unknown", "nobody", () => writes(store).createUser({ id: "other", tenantId: "nobody", name: "Other" })],
     ] as const) {
-      const error = await failure(attempt);
+      const error = await failure(attempt());
       expect(error).toMatchObject({ name: "StoreError", kind });
       expect(error.message).toContain(JSON.stringify(named));
     }
@@ -208,12 +208,12 @@ function membershipTests(opened: Opened): void {
     await writes(store).createTenant({ id: "beta", name: "Beta" });
     await writes(store).createProject({ id: "app", tenantId: "beta", name: "App" });
     for (const attempt of [
-      writes(store).putMembership({ userId: "ann", tenantId: "beta", projectId: null, role: "owner" }),
-      writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "app", role: "developer" }),
-      writes(store).createToken({ ...projectToken("AAAAAAAAAAAA"), projectId: "app" }),
-      writes(store).createToken({ ...personalToken("AAAAAAAAAAAA"), tenantId: "beta" }),
+      () => writes(store).putMembership({ userId: "ann", tenantId: "beta", projectId: null, role: "owner" }),
+      () => writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "app", role: "developer" }),
+      () => writes(store).createToken({ ...projectToken("AAAAAAAAAAAA"), projectId: "app" }),
+      () => writes(store).createToken({ ...personalToken("AAAAAAAAAAAA"), tenantId: "beta" }),
     ])
-      expect(await failure(attempt)).toMatchObject({ name: "StoreError", kind: "unknown" });
+      expect(await failure(attempt())).toMatchObject({ name: "StoreError", kind: "unknown" });
     const { memberships, tokens } = await store.readIdentities();
     expect({ memberships, tokens }).toEqual({ memberships: [], tokens: [] });
   });

@@ -1,0 +1,68 @@
+// Notifications of PostgreSQL on a connection of their own, which comes back by itself. What was told while it was away is lost, so that it tells one change
+// whenever it comes back; who needs every change polls as well.
+import type { Client } from "pg";
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+export interface PostgresListener {
+  /** The connection is opened with the first one. Gives what ends it. */
+  watch(onChange: () => void): () => void;
+  close(): Promise<void>;
+}
+
+export function followPostgres(newClient: () => Client, channel: string): PostgresListener {
+  const watchers = new Set<() => void>();
+  let client: Client | null = null;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let pauseMs = FIRST_PAUSE_MS;
+  let closed = false;
+  const tell = (): void => {
+    for (const onChange of watchers) onChange();
+  };
+  const again = (): void => {
+    if (closed || timer !== null) return;
+    timer = setTimeout(() => {
+      timer = null;
+      void connect();
+    }, pauseMs);
+    timer.unref();
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+  };
+  const lost = (which: Client): void => {
+    if (client !== which) return;
+    client = null;
+    which.end().catch(() => {});
+    again();
+  };
+  const connect = async (): Promise<void> => {
+    const opened = newClient();
+    client = opened;
+    opened.on("error", () => lost(opened));
+    opened.on("end", () => lost(opened));
+    opened.on("notification", tell);
+    try {
+      await opened.connect();
+      await opened.query(`listen ${channel}`);
+      pauseMs = FIRST_PAUSE_MS;
+      tell();
+    } catch {
+      lost(opened);
+    }
+  };
+  return {
+    watch(onChange) {
+      watchers.add(onChange);
+      if (client === null && timer === null && !closed) void connect();
+      return () => void watchers.delete(onChange);
+    },
+    async close() {
+      closed = true;
+      watchers.clear();
+      if (timer !== null) clearTimeout(timer);
+      const open = client;
+      client = null;
+      await open?.end().catch(() => {});
+    },
+  };
+}

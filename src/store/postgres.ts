@@ -1,0 +1,118 @@
+// The store in PostgreSQL, for several replicas on one database. A committed change is told by NOTIFY, and found by polling where a notification was lost.
+// https://www.postgresql.org/docs/current/sql-notify.html, https://node-postgres.com/apis/pool
+import { Kysely, PostgresDialect, sql } from "kysely";
+import pg from "pg";
+import type { Sealer } from "../config/sealing.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Database } from "./database.ts";
+import { kyselyStore } from "./kysely-store.ts";
+import { followPostgres } from "./postgres-listener.ts";
+import type { Schema } from "./schema.ts";
+import { StoreError, type Store } from "./store.ts";
+
+export interface PostgresOptions {
+  /** `postgresql://user:password@host:port/database?sslmode=...`; it never stands in a message. */
+  readonly url: string;
+  /** None, if left out: documents with secrets can then be neither kept nor opened. */
+  readonly sealer?: Sealer;
+  readonly clock?: Clock;
+  /** Connections at most; 10 if left out. One more listens. */
+  readonly poolSize?: number;
+  /** How long one statement may take, locks that it waits for included; 10,000 if left out. */
+  readonly statementTimeoutMs?: number;
+  /** 5,000 if left out. */
+  readonly connectTimeoutMs?: number;
+}
+
+/** What a change is told on. */
+const CHANNEL = "dragoman_changes";
+const INT8 = 20;
+const NUMERIC = 1700;
+
+/** Opens no connection yet and leaves the schema alone: call migrate() first. Throws StoreError `unusable` where the address is none. */
+export function openPostgresDatabase({ url, sealer, clock, poolSize = 10, statementTimeoutMs = 10_000, connectTimeoutMs = 5_000 }: PostgresOptions): Database {
+  const name = databaseName(url);
+  const connection = {
+    connectionString: url,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    statement_timeout: statementTimeoutMs,
+    // ours ends a little later: it is for a server that answers nothing at all
+    query_timeout: statementTimeoutMs + 2_000,
+    idle_in_transaction_session_timeout: 30_000,
+    application_name: "dragoman",
+    types: { getTypeParser },
+  };
+  const pool = new pg.Pool({ ...connection, max: poolSize });
+  // without it, a connection that is lost while it is idle would end the process; the next statement tells what is wrong
+  pool.on("error", () => {});
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  const listener = followPostgres(() => new pg.Client(connection), CHANNEL);
+  let closed = false;
+  const store = kyselyStore(db, {
+    databaseName: name,
+    sealer: sealer ?? null,
+    ...(clock !== undefined && { clock }),
+    announce: async (tx, revision) => void (await sql`select pg_notify(${CHANNEL}, ${revision.toString()})`.execute(tx)),
+    watch: (onChange) => listener.watch(onChange),
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      await listener.close();
+      await db.destroy();
+    },
+  });
+  return { db, kind: "postgres", store: explaining(store, (error) => explained(error, name)) };
+}
+
+/** Integers as bigints, also sums of them; everything else as the driver has it. */
+function getTypeParser(oid: number, format?: "text" | "binary"): (value: string) => unknown {
+  if (format !== "binary" && oid === INT8) return BigInt;
+  if (format !== "binary" && oid === NUMERIC) return (text) => (/^-?\d+$/.test(text) ? BigInt(text) : text);
+  return (pg.types.getTypeParser as (oid: number, format?: string) => (value: string) => unknown)(oid, format);
+}
+
+/** The address without user, password and options. */
+function databaseName(url: string): string {
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) throw new StoreError("unusable", "The address of the database is none: expected postgresql://user:password@host:port/database (DATABASE_URL, server.database_url).");
+  const { host, pathname } = new URL(url);
+  return `The database ${host}${pathname}`;
+}
+
+/** The same store, whose errors are told in its own words. */
+function explaining(store: Store, explain: (error: unknown) => unknown): Store {
+  const wrapped = Object.entries(store).map(([name, method]: [string, unknown]) => {
+    if (typeof method !== "function" || name === "watch") return [name, method] as const;
+    const called = async (...values: unknown[]): Promise<unknown> => {
+      try {
+        return await (method as (...all: unknown[]) => unknown)(...values);
+      } catch (error) {
+        throw explain(error);
+      }
+    };
+    return [name, called] as const;
+  });
+  return Object.fromEntries(wrapped) as unknown as Store;
+}
+
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "");
+
+/** What cannot be reached, by codes of the system and https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const UNREACHED = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|08|57P0)/;
+const REFUSED = /^(28|3D)/;
+const WITHOUT_CODE = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|The server does not support SSL)/;
+
+function explained(error: unknown, name: string): unknown {
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : "";
+  const fault = (kind: "unusable" | "busy", what: string, cure: string): StoreError => new StoreError(kind, `${name} ${what}. ${cure}`, error);
+  if (UNREACHED.test(code) || WITHOUT_CODE.test(message)) return fault("unusable", `cannot be reached (${code || message.slice(0, 100)})`, "Start it, or mend its address (DATABASE_URL, server.database_url). Calls go on meanwhile.");
+  if (REFUSED.test(code)) return fault("unusable", `lets nobody in (${code})`, "Check user, password and name of the database in its address.");
+  if (code === "53300") return fault("unusable", "has no connection left (53300)", "Raise its max_connections, or run fewer replicas.");
+  if (code === "53100" || code === "53200") return fault("unusable", `has no room left (${code})`, "Make room on its disk or in its memory.");
+  if (code === "42501" || code === "25006") return fault("unusable", `cannot be written (${code})`, "Give its user the rights, and name the primary server, not a standby.");
+  if (code === "57014" || code === "55P03" || code === "40001" || code === "40P01" || message === "Query read timeout") return fault("busy", "did not answer in time", "Look for a statement that holds a lock for long (pg_stat_activity).");
+  if (code === "22021" || code === "22P05") return new StoreError("invalid", "A text holds a character that the database does not keep.", error);
+  return error;
+}
