@@ -14,18 +14,23 @@ interface Finding {
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 export function issueProblems(issues: readonly Issue[], value: unknown, schema: z.ZodType, document: YamlDocument): readonly ConfigurationProblem[] {
+  return issueFindings(issues, value, schema).map(({ path, message }) => document.problemAt(path, message));
+}
+
+/** The same without a place in a text: for values that did not come from a file. At most `MAX_PROBLEMS`. */
+export function issueFindings(issues: readonly Issue[], value: unknown, schema: z.ZodType): readonly { readonly path: Path; readonly message: string }[] {
   let shape: JsonSchema | undefined;
   const shapeAt = (path: Path): JsonSchema | undefined => walk((shape ??= z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })), path);
-  const problems: ConfigurationProblem[] = [];
+  const findings: { readonly path: Path; readonly message: string }[] = [];
   for (const issue of issues.flatMap((each) => flatten(each, valueAt(value, each.path as Path)))) {
-    if (problems.length >= MAX_PROBLEMS) break;
+    if (findings.length >= MAX_PROBLEMS) break;
     const path = issue.path as Path;
     if (issue.code === "unrecognized_keys") {
       const known = keysOf(shapeAt(path));
-      for (const key of issue.keys.slice(0, MAX_PROBLEMS)) problems.push(document.problemAt([...path, key], `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}`));
-    } else problems.push(document.problemAt(path, wordsOf(issue, valueAt(value, path)) + otherKey(issue, path, shapeAt)));
+      for (const key of issue.keys.slice(0, MAX_PROBLEMS)) findings.push({ path: [...path, key], message: `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}` });
+    } else findings.push({ path, message: wordsOf(issue, valueAt(value, path)) + otherKey(issue, path, shapeAt) });
   }
-  return problems;
+  return findings;
 }
 
 /** Of a mapping, or of the one among several forms. */

@@ -122,7 +122,7 @@ export const opsSection = z
 const DROP_PARAMS = "Drop parameters that a model's provider does not have, and name them in `x-gateway-dropped-params`, where the call would otherwise be refused.";
 const DISABLE_STOP_LIMIT = "Pass more than 4 stop sequences on; otherwise the first 4 are kept.";
 
-const scopeSettings = z.strictObject({
+export const scopeSettings = z.strictObject({
   drop_params: z.boolean().optional().meta({ title: "Drop parameters", description: `${DROP_PARAMS} Not set: the next wider scope decides.` }),
   disable_stop_sequence_limit: z.boolean().optional().meta({ title: "No limit on stop sequences", description: `${DISABLE_STOP_LIMIT} Not set: the next wider scope decides.` }),
 });

@@ -17,7 +17,10 @@ import type { Snapshot } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import type { TargetStanding } from "../observe/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
-import { CHAT_PATHS, MODEL_PATHS, PARAMS_PATHS, RESPONSES_PATHS } from "./paths.ts";
+import type { DocumentWorld } from "./admin/document-rule.ts";
+import type { AdminStore } from "./admin/operation.ts";
+import type { AdminBindings, AdminEnv } from "./admin/serve.ts";
+import { ADMIN_BASE, CHAT_PATHS, MODEL_PATHS, PARAMS_PATHS, RESPONSES_PATHS } from "./paths.ts";
 import { describeModel, describeRoute, findModel, type ListingView, listModels, type ModelSources, type NamedModel } from "./models.ts";
 
 export interface AppContext {
@@ -31,6 +34,14 @@ export interface AppContext {
   notReady(): string | null;
   callsInFlight(): number;
   targets(): readonly TargetStanding[];
+  /** Absent: the admin API is not served. */
+  readonly admin?: AdminSources;
+}
+
+/** What the admin API works on. */
+export interface AdminSources extends DocumentWorld {
+  readonly store: AdminStore;
+  reload(): Promise<void>;
 }
 
 interface Bindings {
@@ -67,6 +78,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   });
 
   serveListings(app, context, reply);
+  serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), ownMs(c)), ...cors(c) }));
   for (const path of CHAT_PATHS) refuseOthers(app, path, "POST");
   for (const path of RESPONSES_PATHS)
     app.all(path, () => {
@@ -87,6 +99,26 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   });
   for (const path of ["/healthz", "/readyz", "/metrics"]) refuseOthers(app, path, "GET");
   return app;
+}
+
+/** Its code comes with the first request for it. */
+function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Context<AppEnv>) => Readonly<Record<string, string>>): void {
+  const { admin } = context;
+  if (admin === undefined) return;
+  let opened: Promise<Hono<AdminEnv>> | null = null;
+  const open = async (): Promise<Hono<AdminEnv>> => {
+    const { createAdminApp } = await import("./admin/app.ts");
+    return createAdminApp({ clock: context.clock, store: admin.store, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
+  };
+  for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`])
+    app.all(path, async (c) => {
+      const bindings: AdminBindings = {
+        identify: () => authenticated(c, context),
+        address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
+        reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),
+      };
+      return await (await (opened ??= open())).fetch(c.req.raw, bindings);
+    });
 }
 
 /** What may be called, and what becomes of each parameter there; both for whoever has a token. */

@@ -6,3 +6,6 @@ export const CHAT_PATHS = BASES.map((base) => `${base}/chat/completions`);
 export const MODEL_PATHS = BASES.map((base) => `${base}/models`);
 export const PARAMS_PATHS = BASES.map((base) => `${base}/params`);
 export const RESPONSES_PATHS = BASES.map((base) => `${base}/responses`);
+export const KEY_PATHS = BASES.map((base) => `${base}/key`);
+export const OPENAPI_PATHS = BASES.map((base) => `${base}/openapi.json`);
+export const ADMIN_BASE = "/api/v1/admin";

@@ -82,7 +82,8 @@ const ENTRY_SHAPE = {
   }),
 };
 
-function entrySchema(families: readonly ProviderFamily[]) {
+/** Of one entry, whatever its id: `providerProblem` tells what is wrong beyond its form. */
+export function providerEntrySchema(families: readonly ProviderFamily[]) {
   const shape: typeof ENTRY_SHAPE = { ...ENTRY_SHAPE, ...settingsShape(families) };
   return z.strictObject(shape).prefault({}).meta({ title: "Provider", description: "A provider. An empty mapping is enough for one that needs no key." });
 }
@@ -113,10 +114,10 @@ export function providersSection(families: readonly ProviderFamily[]) {
         variable: "DRAGOMAN_ALLOW_PRIVATE_ADDRESSES",
       }),
     })
-    .catchall(entrySchema(families))
+    .catchall(providerEntrySchema(families))
     .superRefine((section, context) => {
       for (const [id, entry] of entriesOf(section)) {
-        const problem = entryProblem(id, entry, known);
+        const problem = providerProblem(id, entry, known);
         if (problem !== null) context.addIssue({ code: "custom", path: [id, ...problem.path], message: problem.message });
       }
     })
@@ -128,7 +129,7 @@ export function providersSection(families: readonly ProviderFamily[]) {
     });
 }
 
-type FileEntry = z.output<ReturnType<typeof entrySchema>>;
+type FileEntry = z.output<ReturnType<typeof providerEntrySchema>>;
 
 function entriesOf(section: Readonly<Record<string, unknown>>): readonly (readonly [string, FileEntry])[] {
   return Object.entries(section).filter(([id]) => id !== "allow_private_addresses") as [string, FileEntry][];
@@ -152,7 +153,7 @@ function settingProblem(entry: FileEntry, { label, settings }: ProviderFamily): 
   return { path: [foreign[0]], message: `${label} has no such setting; ${settings.length === 0 ? "it has none" : `it has ${settings.map(({ name }) => name).join(", ")}`}` };
 }
 
-function entryProblem(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): { readonly path: readonly (string | number)[]; readonly message: string } | null {
+export function providerProblem(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): { readonly path: readonly (string | number)[]; readonly message: string } | null {
   if (!PROVIDER_ID.test(id)) return { path: [], message: "expected an id of 1 to 64 small letters, digits, dashes and underscores" };
   if (known.has(id) && entry.type !== undefined && entry.type !== id) return { path: ["type"], message: `${JSON.stringify(id)} is a known provider itself; leave \`type\` out, or take another id` };
   const family = known.get(entry.type ?? id);

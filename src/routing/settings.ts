@@ -120,11 +120,11 @@ const ROUTE_SHAPE = {
 };
 
 const ROUTE_NAME_WORDS = "expected a name of 1 to 64 letters, digits, dashes, dots and underscores";
-const routeName = z.string().regex(ROUTE_NAME, ROUTE_NAME_WORDS).refine((name) => name !== DIRECT_ROUTE, "this name is reserved: it stands for calls without a route");
-const route = z.strictObject({ targets: z.array(target).min(1).max(MAX_ENTRIES).meta({ title: "Targets", description: "The models that may answer, each as `<provider>:<model_name>` or as a mapping." }), ...ROUTE_SHAPE }).meta({ title: "Route" });
+export const routeName = z.string().regex(ROUTE_NAME, ROUTE_NAME_WORDS).refine((name) => name !== DIRECT_ROUTE, "this name is reserved: it stands for calls without a route");
+export const routeSchema = z.strictObject({ targets: z.array(target).min(1).max(MAX_ENTRIES).meta({ title: "Targets", description: "The models that may answer, each as `<provider>:<model_name>` or as a mapping." }), ...ROUTE_SHAPE }).meta({ title: "Route" });
 
 export const routesSection = z
-  .record(routeName, route)
+  .record(routeName, routeSchema)
   .refine((routes) => Object.keys(routes).length <= MAX_ROUTES, `expected at most ${MAX_ROUTES} routes`)
   .prefault({})
   .meta({ title: "Routes", description: "Routes by name. A request names one in `route`, or in `model`. [routes.md](routes.md) shows how they are used." });
@@ -135,7 +135,7 @@ export const routeDefaultsSection = z
   .meta({ title: "Route defaults", description: "What a route does not say itself. The nearest scope decides: the route, then `route_defaults` of the project, of the tenant, and these." });
 
 export type RouteEntries = z.output<typeof routesSection>;
-export type RouteEntry = z.output<typeof route>;
+export type RouteEntry = z.output<typeof routeSchema>;
 export type RouteDefaults = z.output<typeof routeDefaultsSection>;
 export type TargetEntry = RouteEntry["targets"][number];
 export type FallbackEntry = z.output<typeof fallback>;

@@ -1,0 +1,129 @@
+// Every operation of the admin API and who may call it (decisions 2.3), as one table: the API enforces it, its OpenAPI document shows it, and the matrix of
+// roles in the tests is made from it. An operation that stands not here cannot be served.
+import type { Role } from "../core/identity.ts";
+
+/**
+ * What an operation is about. `own`: what the caller sees of it, for every live token. `operator`: the whole gateway. `tenant`, `project`: the one that the
+ * path names.
+ */
+export type Reach = "own" | "operator" | "tenant" | "project";
+
+export interface Requirement {
+  readonly reach: Reach;
+  /** The least role there. */
+  readonly role: Role;
+}
+
+/** Nouns whose entries the file may hold too, by their words in paths. */
+export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "tool_servers", "settings"] as const;
+export type ConfiguredNoun = (typeof CONFIGURED_NOUNS)[number];
+
+/** Who changes them. Read by every role: nothing of them is secret once it is masked. */
+const WRITERS: Readonly<Record<ConfiguredNoun, { readonly tenant: Role; readonly project: Role | null }>> = {
+  // addresses and credentials are the tenant's; a project has none of its own
+  providers: { tenant: "admin", project: null },
+  tool_servers: { tenant: "admin", project: "admin" },
+  policies: { tenant: "admin", project: "admin" },
+  // what budgets of money count with
+  prices: { tenant: "admin", project: "admin" },
+  routes: { tenant: "admin", project: "maintainer" },
+  limits: { tenant: "admin", project: "maintainer" },
+  budgets: { tenant: "admin", project: "maintainer" },
+  settings: { tenant: "admin", project: "maintainer" },
+};
+
+export type ConfiguredVerb = "list" | "create" | "read" | "replace" | "update" | "delete";
+const READING: ReadonlySet<ConfiguredVerb> = new Set(["list", "read"]);
+
+/** Settings are one document in each place, which is there from the beginning. */
+export function verbsOf(noun: ConfiguredNoun): readonly ConfiguredVerb[] {
+  return noun === "settings" ? ["read", "replace", "update", "delete"] : ["list", "create", "read", "replace", "update", "delete"];
+}
+
+const NAMES: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly many: string }>> = {
+  providers: { one: "Provider", many: "Providers" },
+  routes: { one: "Route", many: "Routes" },
+  policies: { one: "Policy", many: "Policies" },
+  limits: { one: "Limit", many: "Limits" },
+  budgets: { one: "Budget", many: "Budgets" },
+  prices: { one: "Price", many: "Prices" },
+  tool_servers: { one: "ToolServer", many: "ToolServers" },
+  settings: { one: "Settings", many: "Settings" },
+};
+
+/** Whether projects have entries of their own. */
+export function heldByProjects(noun: ConfiguredNoun): boolean {
+  return WRITERS[noun].project !== null;
+}
+
+/** `createProjectLimit`, `listTenantRoutes`. */
+export function configuredOperationId(verb: ConfiguredVerb, reach: "tenant" | "project", noun: ConfiguredNoun): string {
+  const { one, many } = NAMES[noun];
+  return `${verb}${reach === "tenant" ? "Tenant" : "Project"}${verb === "list" ? many : one}`;
+}
+
+const FIXED: Readonly<Record<string, Requirement>> = {
+  readKey: { reach: "own", role: "viewer" },
+  listTenants: { reach: "own", role: "viewer" },
+  createTenant: { reach: "operator", role: "owner" },
+  readTenant: { reach: "tenant", role: "viewer" },
+  updateTenant: { reach: "tenant", role: "owner" },
+  deleteTenant: { reach: "operator", role: "owner" },
+  listProjects: { reach: "own", role: "viewer" },
+  createProject: { reach: "tenant", role: "admin" },
+  readProject: { reach: "project", role: "viewer" },
+  updateProject: { reach: "project", role: "admin" },
+  deleteProject: { reach: "project", role: "admin" },
+  listUsers: { reach: "tenant", role: "admin" },
+  createUser: { reach: "tenant", role: "admin" },
+  readUser: { reach: "tenant", role: "admin" },
+  updateUser: { reach: "tenant", role: "admin" },
+  deleteUser: { reach: "tenant", role: "admin" },
+  listTenantMemberships: { reach: "tenant", role: "admin" },
+  putTenantMembership: { reach: "tenant", role: "admin" },
+  deleteTenantMembership: { reach: "tenant", role: "admin" },
+  listProjectMemberships: { reach: "project", role: "admin" },
+  putProjectMembership: { reach: "project", role: "admin" },
+  deleteProjectMembership: { reach: "project", role: "admin" },
+  // personal tokens act as their users, so who makes one has to stand as high
+  listTenantTokens: { reach: "tenant", role: "admin" },
+  createTenantToken: { reach: "tenant", role: "admin" },
+  readTenantToken: { reach: "tenant", role: "admin" },
+  updateTenantToken: { reach: "tenant", role: "admin" },
+  rotateTenantToken: { reach: "tenant", role: "admin" },
+  revokeTenantToken: { reach: "tenant", role: "admin" },
+  listProjectTokens: { reach: "project", role: "maintainer" },
+  createProjectToken: { reach: "project", role: "maintainer" },
+  readProjectToken: { reach: "project", role: "maintainer" },
+  updateProjectToken: { reach: "project", role: "maintainer" },
+  rotateProjectToken: { reach: "project", role: "maintainer" },
+  revokeProjectToken: { reach: "project", role: "maintainer" },
+    listTenantVersions: { reach: "tenant", role: "viewer" },
+  readTenantVersion: { reach: "tenant", role: "viewer" },
+  diffTenantVersions: { reach: "tenant", role: "viewer" },
+  // a version holds things of every kind
+  rollBackTenant: { reach: "tenant", role: "admin" },
+  listProjectVersions: { reach: "project", role: "viewer" },
+  readProjectVersion: { reach: "project", role: "viewer" },
+  diffProjectVersions: { reach: "project", role: "viewer" },
+  rollBackProject: { reach: "project", role: "admin" },
+  // who did what, from where: not for everybody who may read a configuration
+  listTenantAudit: { reach: "tenant", role: "admin" },
+  listProjectAudit: { reach: "project", role: "maintainer" },
+  readTenantUsage: { reach: "tenant", role: "viewer" },
+  readProjectUsage: { reach: "project", role: "viewer" },
+  listTenantCalls: { reach: "tenant", role: "viewer" },
+  listProjectCalls: { reach: "project", role: "viewer" },
+  readTenantCall: { reach: "tenant", role: "viewer" },
+  readProjectCall: { reach: "project", role: "viewer" },
+};
+
+function configuredRequirements(noun: ConfiguredNoun): readonly (readonly [string, Requirement])[] {
+  const writers = WRITERS[noun];
+  const at = (reach: "tenant" | "project", writer: Role): readonly (readonly [string, Requirement])[] =>
+    verbsOf(noun).map((verb) => [configuredOperationId(verb, reach, noun), { reach, role: READING.has(verb) ? "viewer" : writer }] as const);
+  return [...at("tenant", writers.tenant), ...(writers.project === null ? [] : at("project", writers.project))];
+}
+
+/** By operation id. */
+export const ADMIN_OPERATIONS: ReadonlyMap<string, Requirement> = new Map([...Object.entries(FIXED), ...CONFIGURED_NOUNS.flatMap(configuredRequirements)]);

@@ -1,0 +1,79 @@
+// Who may administer what (decisions 2.3, 2.4, 2.11). Pure: the caller and the place in, an answer or a GatewayError out. What belongs to others is answered
+// as if it were not there.
+import { GatewayError } from "../core/errors.ts";
+import { type AccessToken, type Membership, type Permission, type Role, ROLES, roleAtLeast } from "../core/identity.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import type { Requirement } from "./admin-operations.ts";
+
+/** The tenant whose owners run the gateway, and reach every tenant. */
+export const OPERATOR_TENANT = "default";
+
+/** A tenant, or one project of it. */
+export interface Place {
+  readonly tenantId: string;
+  readonly projectId: string | null;
+}
+
+export interface AdminCaller {
+  readonly token: AccessToken;
+  /** An owner of the operator's tenant, with a personal token. */
+  readonly isOperator: boolean;
+  /** In the token's tenant. */
+  readonly memberships: readonly Membership[];
+}
+
+export function adminCaller(token: AccessToken, snapshot: Pick<Snapshot, "memberships">): AdminCaller {
+  const memberships = token.userId === null ? [] : (snapshot.memberships.get(token.userId) ?? []).filter(({ tenantId }) => tenantId === token.tenantId);
+  const isOperator = token.kind === "personal" && token.tenantId === OPERATOR_TENANT && memberships.some(({ projectId, role }) => projectId === null && role === "owner");
+  return { token, isOperator, memberships };
+}
+
+/** Null: none. A role in the tenant holds in each of its projects; a role in a project holds there only. */
+export function roleAt({ token, isOperator, memberships }: AdminCaller, { tenantId, projectId }: Place): Role | null {
+  if (isOperator) return "owner";
+  if (tenantId !== token.tenantId) return null;
+  if (token.kind === "project") return projectId !== null && projectId === token.projectId ? lowerOf(token.role ?? "developer", "maintainer") : null;
+  return highest(memberships.filter((membership) => membership.projectId === null || membership.projectId === projectId).map(({ role }) => role));
+}
+
+/** The role with which the caller acts. Throws `not_found` for what is not the caller's, and `insufficient_role`. */
+export function demandRole(caller: AdminCaller, requirement: Requirement, place: Place | null): Role {
+  if (place === null) {
+    if (requirement.reach !== "operator" || caller.isOperator) return caller.isOperator ? "owner" : "viewer";
+    throw new GatewayError("insufficient_role", "This belongs to the operator of the gateway: it needs the personal token of an owner of the tenant default.");
+  }
+  const role = roleAt(caller, place);
+  if (role === null) {
+    if (place.projectId !== null || place.tenantId !== caller.token.tenantId) throw nothingThere();
+    throw new GatewayError("insufficient_role", `This needs the role ${requirement.role} in the tenant, and this access token has none there: it belongs to a project.`);
+  }
+  if (!roleAtLeast(role, requirement.role)) throw new GatewayError("insufficient_role", `The role here is ${role}, and this needs ${requirement.role}.`);
+  if (requirement.reach === "operator" && !caller.isOperator) throw new GatewayError("insufficient_role", "This belongs to the operator of the gateway: it needs the personal token of an owner of the tenant default.");
+  return role;
+}
+
+export const nothingThere = (): GatewayError => new GatewayError("not_found", "There is nothing here that this access token can see.");
+
+/** Nobody gives a role above their own, nor takes one away. Throws `insufficient_role`. */
+export function demandRoleWithin(own: Role, given: Role, param: string): void {
+  if (!roleAtLeast(own, given)) throw new GatewayError("insufficient_role", `The role here is ${own}, and nobody gives or takes the role ${given}, which is above it.`, { param });
+}
+
+/** Permissions are given by admin or owner only; handing out a secret of a token that has some gives them too. Throws `insufficient_role`. */
+export function demandPermissionsWithin(own: Role, given: readonly Permission[], param: string): void {
+  if (given.length > 0 && !roleAtLeast(own, "admin")) throw new GatewayError("insufficient_role", `The role here is ${own}, and permissions (${given.join(", ")}) are given by admin or owner only.`, { param });
+}
+
+/** What stands in the file, and what a higher role has set, is read-only. Throws `read_only`. */
+export function demandWritable(own: Role, thing: { readonly origin: "file" | "store"; readonly setBy: Role | null }): void {
+  if (thing.origin === "file") throw new GatewayError("read_only", "This stands in the configuration file, which wins over the database: change it there.");
+  if (thing.setBy !== null && !roleAtLeast(own, thing.setBy)) throw new GatewayError("read_only", `This was set by the role ${thing.setBy}, and the role here is ${own}: it is read-only below ${thing.setBy}.`);
+}
+
+function highest(roles: readonly Role[]): Role | null {
+  return roles.reduce<Role | null>((best, role) => (best === null || roleAtLeast(role, best) ? role : best), null);
+}
+
+function lowerOf(a: Role, b: Role): Role {
+  return ROLES.indexOf(a) <= ROLES.indexOf(b) ? a : b;
+}

@@ -1,0 +1,24 @@
+// A token that is narrowed hands out nothing wider than itself (decisions 2.11).
+import { GatewayError } from "../core/errors.ts";
+import type { AccessToken } from "../core/identity.ts";
+import { compileGlob } from "../core/glob.ts";
+
+type Narrowed = Pick<AccessToken, "models" | "routes" | "ipRanges">;
+
+/** Throws `insufficient_role`. Of globs only those are known to be narrower that a glob of the caller's matches letter by letter. */
+export function demandNarrowingWithin(own: Narrowed, given: Narrowed): void {
+  // models and routes widen one another: a token with both may call what either permits
+  const calls = own.models.length > 0 || own.routes.length > 0;
+  if (calls && given.models.length === 0 && given.routes.length === 0) throw wider("models");
+  if (calls && given.models.some((pattern) => !covered(own.models, pattern))) throw wider("models");
+  if (calls && given.routes.some((pattern) => !covered(own.routes, pattern))) throw wider("routes");
+  if (own.ipRanges.length > 0 && (given.ipRanges.length === 0 || given.ipRanges.some((range) => !own.ipRanges.includes(range)))) throw wider("ip");
+}
+
+function covered(own: readonly string[], pattern: string): boolean {
+  return own.some((glob) => glob === pattern || compileGlob(glob)(pattern));
+}
+
+function wider(param: string): GatewayError {
+  return new GatewayError("insufficient_role", `The access token of this request is narrowed by ${param}, and what it gives has to be narrowed at least as much.`, { param });
+}

@@ -1,0 +1,269 @@
+// Providers, routes, policies, limits, budgets, prices, tool servers and settings, of tenants and of projects: one set of operations for all of them. What
+// stands in the file is shown beside what the database holds, and is read-only.
+import { z } from "zod";
+import { configuredOperationId, type ConfiguredNoun, heldByProjects, verbsOf } from "../../auth/admin-operations.ts";
+import { demandWritable, nothingThere, type Place } from "../../auth/grants.ts";
+import type { Configured, ConfiguredKind } from "../../core/configured.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { ROLES } from "../../core/identity.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { Resource } from "../../store/records.ts";
+import type { Page, Reader } from "../../store/reader.ts";
+import type { Writer } from "../../store/writer.ts";
+import { checked, problemsError } from "./input.ts";
+import { demandAddresses } from "./documents.ts";
+import type { DocumentRule } from "./document-rule.ts";
+import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
+import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, label, listOf, pageQuery, search, time } from "./schemas.ts";
+
+export interface ConfiguredContext {
+  readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
+  /** What the file holds for the place and for everybody, masked. */
+  inFile(kind: ConfiguredKind, place: Place): readonly Configured<JsonObject>[];
+}
+
+type Call = AdminCall<unknown, unknown>;
+
+/** The settings of a place are one document without a name of its own. */
+const SETTINGS_NAME = "settings";
+
+const HEAD_SHAPE = {
+  id: z.string(),
+  name: z.string().nullable(),
+  tenant_id: z.string().nullable().meta({ description: "Null: of every tenant, which only the file can say." }),
+  project_id: z.string().nullable(),
+  origin: z.enum(["file", "store"]).meta({ description: "What stands in the file is read-only." }),
+  set_by: z.enum(ROLES).nullable().meta({ description: "Role of who wrote it last: it is read-only below. Null: it stands in the file." }),
+  version: z.int(),
+  etag: etagField.nullable(),
+  created_at: time.nullable(),
+  updated_at: time.nullable(),
+};
+const HEAD = new Set(Object.keys(HEAD_SHAPE));
+
+function shownResource({ id, name, tenantId, projectId, setBy, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
+  const head = { id, name, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: setBy, version, etag: etagOf({ version, createdAtMs, ...kept }), created_at: iso(createdAtMs), updated_at: iso(updatedAtMs) };
+  return { ...head, ...withoutHead(document) };
+}
+
+function shownFromFile({ id, name, tenantId, projectId, document }: Configured<JsonObject>): JsonObject {
+  return { id, name, tenant_id: tenantId, project_id: projectId, origin: "file", set_by: null, version: 0, etag: null, created_at: null, updated_at: null, ...withoutHead(document) };
+}
+
+function withoutHead(document: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(document).filter(([key]) => !HEAD.has(key)));
+}
+
+const answer = (resource: Resource, status: 200 | 201 = 200): Answer => ({ status, body: shownResource(resource), etag: etagOf(resource) });
+
+/** By id, else by name. */
+async function theResource(call: Call, store: Reader, kind: ConfiguredKind, context: ConfiguredContext): Promise<Resource> {
+  const place = call.place!;
+  const key = call.params["id"] ?? SETTINGS_NAME;
+  const byId = await store.findResource(kind, key);
+  const found = byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId ? byId : await store.findResourceByName(kind, place, key);
+  if (found !== null) return found;
+  if (fromFile(call, kind, key, context) !== undefined) demandWritable(call.role, { origin: "file", setBy: null });
+  throw nothingThere();
+}
+
+function fromFile(call: Call, kind: ConfiguredKind, key: string, context: ConfiguredContext): Configured<JsonObject> | undefined {
+  return context.inFile(kind, call.place!).find(({ id, name }) => id === key || name === key);
+}
+
+interface Wanted {
+  readonly name: string | null;
+  readonly document: JsonObject;
+}
+
+/** What is sent, apart from its name; what an answer shows beside the document may be sent back with it. */
+function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
+  const { name, ...rest } = body as JsonObject;
+  if (before !== null) demandSamePlace(rest, before);
+  const sent = Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && value !== undefined && !(before !== null && HEAD.has(key))));
+  const given = name ?? before?.name ?? null;
+  if (rule.named === "singleton") return { name: SETTINGS_NAME, document: checkedDocument(rule, sent, before) };
+  const checkedName = given === null ? null : checked(z.strictObject({ name: rule.named === "id" ? label : (rule.name ?? chosenId) }), { name: given }).name;
+  if (checkedName === null && rule.named === "name") throw new GatewayError("invalid_request", "name: is missing", { param: "name" });
+  if (before !== null && rule.named === "name" && checkedName !== before.name) throw new GatewayError("invalid_request", "name: it is what others refer to, and stays; make another one", { param: "name" });
+  return { name: checkedName, document: checkedDocument(rule, sent, before) };
+}
+
+/** What an answer showed may be sent back; what would mean another thing may not. */
+function demandSamePlace(sent: JsonObject, before: Resource): void {
+  const stays: JsonObject = { id: before.id, tenant_id: before.tenantId, project_id: before.projectId, origin: "store" };
+  for (const [key, value] of Object.entries(stays))
+    if (sent[key] !== undefined && sent[key] !== value) throw new GatewayError("invalid_request", `${key}: it stays what it is; make another thing instead`, { param: key });
+}
+
+function checkedDocument({ schema }: DocumentRule, sent: JsonObject, before: Resource | null): JsonObject {
+  // a masked secret is no secret, but stands for the one that is kept
+  checked(schema, before === null ? sent : unmasked(sent));
+  return sent;
+}
+
+const MASKED = /^\*\*\* /;
+
+function unmasked(value: JsonObject): JsonObject {
+  const open = (one: Json | undefined): Json | undefined => {
+    if (typeof one === "string") return MASKED.test(one) ? "kept" : one;
+    if (Array.isArray(one)) return one.map((each) => open(each as Json) ?? null);
+    return isObject(one) ? Object.fromEntries(Object.entries(one).map(([key, each]) => [key, open(each)])) : one;
+  };
+  return open(value) as JsonObject;
+}
+
+/** JSON merge patch, RFC 7396. */
+export function merged(target: Json | undefined, patch: Json): Json {
+  if (!isObject(patch)) return patch;
+  const result = new Map<string, Json>(isObject(target) ? (Object.entries(target) as [string, Json][]) : []);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null || value === undefined) result.delete(key);
+    else result.set(key, merged(result.get(key), value));
+  }
+  return Object.fromEntries(result);
+}
+
+async function judged(call: Call, rule: DocumentRule, { name, document }: Wanted, writer: Writer): Promise<void> {
+  const { token } = call.caller;
+  if (token.models.length > 0 || token.routes.length > 0)
+    throw new GatewayError("insufficient_role", "The access token is narrowed to some models or routes, and what it configures would hold for others: use one that is not narrowed.");
+  const problems = await rule.problems({ call, name, document, reader: writer });
+  if (problems.length > 0) throw problemsError(problems);
+}
+
+interface Cursor {
+  /** Entries of the file that were shown; null: all of them. */
+  readonly shown: number | null;
+  readonly store: string | null;
+}
+
+function readCursor(text: string | undefined): Cursor {
+  if (text === undefined) return { shown: 0, store: null };
+  const [, shown, rest] = /^(?:f(\d{1,6})|s(.*))$/.exec(text) ?? [];
+  if (shown !== undefined) return { shown: Number(shown), store: null };
+  if (rest === undefined) throw new GatewayError("invalid_request", "cursor: expected next_cursor of another page", { param: "cursor" });
+  return { shown: null, store: rest === "" ? null : rest };
+}
+
+async function page(call: AdminCall<unknown, ListQuery>, kind: ConfiguredKind, store: Reader, context: ConfiguredContext): Promise<{ readonly data: readonly JsonObject[]; readonly next_cursor: string | null }> {
+  const { limit, cursor, origin, name, search: word } = call.query;
+  const place = call.place!;
+  const at = readCursor(cursor);
+  const shown: JsonObject[] = [];
+  if (at.shown !== null && origin !== "store") {
+    const low = word?.toLowerCase();
+    const all = context.inFile(kind, place).filter((one) => (name === undefined || one.name === name) && (low === undefined || one.id.toLowerCase().includes(low) || (one.name ?? "").toLowerCase().includes(low)));
+    shown.push(...all.slice(at.shown, at.shown + limit).map(shownFromFile));
+    if (all.length > at.shown + limit) return { data: shown, next_cursor: `f${at.shown + limit}` };
+  }
+  if (origin === "file") return { data: shown, next_cursor: null };
+  if (shown.length === limit) return { data: shown, next_cursor: "s" };
+  const filter = { kind, ...place, ...(name !== undefined && { name }), ...(word !== undefined && { search: word }) };
+  const { data, nextCursor }: Page<Resource> = await store.listResources({ limit: limit - shown.length, cursor: at.store }, filter);
+  return { data: [...shown, ...data.map(shownResource)], next_cursor: nextCursor === null ? null : `s${nextCursor}` };
+}
+
+const listQuery = z.strictObject({ ...pageQuery, search, name: z.string().min(1).max(100).optional(), origin: z.enum(["file", "store"]).optional() });
+type ListQuery = z.output<typeof listQuery>;
+
+const WORDS: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly schema: string; readonly kind: ConfiguredKind }>> = {
+  providers: { one: "provider", schema: "Provider", kind: "provider" },
+  routes: { one: "route", schema: "Route", kind: "route" },
+  policies: { one: "policy", schema: "Policy", kind: "policy" },
+  limits: { one: "limit", schema: "Limit", kind: "limit" },
+  budgets: { one: "budget", schema: "Budget", kind: "budget" },
+  prices: { one: "price", schema: "Price", kind: "price" },
+  tool_servers: { one: "tool server", schema: "ToolServer", kind: "tool_server" },
+  settings: { one: "settings", schema: "Settings", kind: "setting" },
+};
+
+interface Noun {
+  readonly noun: ConfiguredNoun;
+  readonly reach: "tenant" | "project";
+  readonly rule: DocumentRule;
+  readonly context: ConfiguredContext;
+  readonly answered: z.ZodType;
+  readonly sent: z.ZodType;
+  readonly patch: z.ZodType;
+}
+
+function nounOperations(of: Noun): readonly AdminOperation[] {
+  const { noun, reach, rule, context } = of;
+  const { one, kind } = WORDS[noun];
+  const single = rule.named === "singleton";
+  const base = `/${reach}s/{${reach}}/${noun}`;
+  const item = single ? base : `${base}/{id}`;
+  const head = (verb: Parameters<typeof configuredOperationId>[0]) => ({ id: configuredOperationId(verb, reach, noun), tag: noun });
+  const save = async (call: Call, writer: Writer, want: (there: Resource) => Wanted): Promise<Answer> => {
+    const there = await theResource(call, writer, kind, context);
+    demandWritable(call.role, { origin: "store", setBy: there.setBy });
+    demandEtag(call.ifMatch, there);
+    const becomes = want(there);
+    await judged(call, rule, becomes, writer);
+    return answer(await writer.changeResource(kind, there.id, () => becomes));
+  };
+  const create = async (call: Call, writer: Writer): Promise<Answer> => {
+    const becomes = wanted(call.body, rule, null);
+    const place = call.place!;
+    if (becomes.name !== null && fromFile(call, kind, becomes.name, context)?.projectId === place.projectId) demandWritable(call.role, { origin: "file", setBy: null });
+    await judged(call, rule, becomes, writer);
+    return answer(await writer.createResource({ kind, ...place, ...becomes, setBy: call.role }), 201);
+  };
+  /** Settings are there from the beginning, and kept once they say something. */
+  const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {
+    if (!single || (await writer.findResourceByName(kind, call.place!, SETTINGS_NAME)) !== null) return await change();
+    if (call.ifMatch !== null) throw new GatewayError("etag_mismatch", "There are no settings here yet.");
+    return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer)), status: 200 };
+  };
+  const prepare = (call: Call): Promise<void> => demandAddresses(rule, call);
+  const all: Readonly<Record<string, AdminOperation>> = {
+    list: reading({ ...head("list"), path: base, summary: `Each ${one} of the ${reach}; what the file says of it first`, query: listQuery, answer: listOf(of.answered, `${reach === "tenant" ? "Tenant" : "Project"}${WORDS[noun].schema}List`), run: async (call, store) => ({ body: await page(call, kind, store, context) }) }),
+    create: writing({ ...head("create"), method: "post", path: base, summary: `Make a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, answer: of.answered, prepare, run: create }),
+    read: reading({
+      ...head("read"), path: item, summary: single ? `The settings of the ${reach}` : `One ${one}, by its id or name`, answer: of.answered,
+      run: async (call, store) => {
+        const filed = fromFile(call, kind, call.params["id"] ?? SETTINGS_NAME, context);
+        if (filed !== undefined) return { body: shownFromFile(filed) };
+        if (single && (await store.findResourceByName(kind, call.place!, SETTINGS_NAME)) === null) return { body: emptySettings(call.place!) };
+        return answer(await theResource(call, store, kind, context));
+      },
+    }),
+    replace: writing({
+      ...head("replace"), method: "put", path: item, summary: `Set all of a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, answer: of.answered, prepare,
+      run: (call, writer) => orCreate(call, writer, () => save(call, writer, (there) => wanted(call.body, rule, there))),
+    }),
+    update: writing({
+      ...head("update"), method: "patch", path: item, summary: `Change single fields of a ${one} (JSON merge patch, RFC 7396)`, query: z.strictObject(dryRunQuery), body: of.patch, answer: of.answered, prepare,
+      run: (call, writer) => orCreate(call, writer, () => save(call, writer, (there) => wanted(merged({ ...there.document, name: there.name }, call.body as Json), rule, there))),
+    }),
+    delete: writing({
+      ...head("delete"), method: "delete", path: item, summary: single ? `Forget the settings of the ${reach}` : `Remove a ${one}`, query: z.strictObject(dryRunQuery),
+      run: async (call, writer) => {
+        const there = await theResource(call, writer, kind, context);
+        demandWritable(call.role, { origin: "store", setBy: there.setBy });
+        demandEtag(call.ifMatch, there);
+        await writer.removeResource(kind, there.id);
+        return { body: null };
+      },
+    }),
+  };
+  return verbsOf(noun).map((verb) => all[verb]!);
+}
+
+function emptySettings({ tenantId, projectId }: Place): JsonObject {
+  return { id: SETTINGS_NAME, name: SETTINGS_NAME, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: null, version: 0, etag: null, created_at: null, updated_at: null };
+}
+
+export function configuredOperations(context: ConfiguredContext): readonly AdminOperation[] {
+  return (Object.keys(WORDS) as ConfiguredNoun[]).flatMap((noun) => {
+    const rule = context.rules[noun];
+    if (rule === undefined) return [];
+    const { schema } = WORDS[noun];
+    const named = rule.named === "singleton" ? {} : { name: rule.named === "name" ? (rule.name ?? chosenId) : label.nullish() };
+    const sent = z.looseObject(named).meta({ id: `New${schema}`, description: `${schema} with its fields as in the configuration file.` });
+    const patch = z.looseObject({}).meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
+    const answered = z.looseObject(HEAD_SHAPE).meta({ id: schema });
+    return (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, patch }));
+  });
+}

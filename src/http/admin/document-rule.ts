@@ -1,0 +1,38 @@
+// What a document of a noun has to be: its form, and beyond it that what it names is there and what it brings is the caller's to bring. Nothing is stored that
+// could not be compiled.
+import type { z } from "zod";
+import type { JsonObject } from "../../core/json.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { ProviderFamily } from "../../providers/settings.ts";
+import type { Provider } from "../../providers/provider.ts";
+import type { Configuration } from "../../snapshot/configuration.ts";
+import type { Reader } from "../../store/reader.ts";
+import type { Problem } from "./input.ts";
+import type { AdminCall } from "./operation.ts";
+
+export interface Judged {
+  readonly call: AdminCall<unknown, unknown>;
+  readonly name: string | null;
+  /** In the form of `schema`, as it was sent. */
+  readonly document: JsonObject;
+  readonly reader: Reader;
+}
+
+export interface DocumentRule {
+  readonly schema: z.ZodType;
+  /** `name`: people choose it, and others refer to it. `id`: it has an id that is made here, and a name for people. `singleton`: there is one. */
+  readonly named: "name" | "id" | "singleton";
+  readonly name?: z.ZodType<string>;
+  problems(judged: Judged): Promise<readonly Problem[]>;
+  /** Fields that hold addresses, which may take a look-up. */
+  readonly addresses?: readonly string[];
+}
+
+/** What documents are judged against. */
+export interface DocumentWorld {
+  readonly families: readonly ProviderFamily[];
+  readonly providers: ReadonlyMap<string, Provider>;
+  snapshot(): Snapshot;
+  /** Of the file. */
+  configuration(): Configuration;
+}

@@ -1,0 +1,67 @@
+// The rules of all nouns: what a document has to be beyond its form, and what it may bring.
+import { z } from "zod";
+import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
+import { OPERATOR_TENANT } from "../../auth/grants.ts";
+import { scopeSettings } from "../../config/sections.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../providers/settings.ts";
+import { checkAddress } from "../../wire/address-guard.ts";
+import type { Problem } from "./input.ts";
+import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
+import type { AdminCall } from "./operation.ts";
+import { routeRule } from "./route-rule.ts";
+
+/** Rules of all nouns. */
+export function documentRules(world: DocumentWorld): Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>> {
+  return { routes: routeRule(world), providers: providerRule(world), settings: { schema: scopeSettings, named: "singleton", problems: () => Promise.resolve([]) } };
+}
+
+const EXPANSION = /\$\{[^}]*\}/;
+
+function providerRule({ families }: DocumentWorld): DocumentRule {
+  const schema = providerEntrySchema(families);
+  const known = new Map(families.map((family) => [family.id, family]));
+  return {
+    schema,
+    named: "name",
+    name: z.string().regex(PROVIDER_ID, "expected 1 to 64 small letters, digits, dashes and underscores"),
+    addresses: ["base_url", "token_url"],
+    problems: ({ call, name, document }) => {
+      const parsed = schema.safeParse(document);
+      const problem = parsed.success ? providerProblem(name!, parsed.data, known) : null;
+      return Promise.resolve([...(problem === null ? [] : [problem]), ...expansions(document, []), ...(call.caller.isOperator ? [] : machineCredentials(document))]);
+    },
+  };
+}
+
+/** Variables and files are the operator's: only the configuration file expands them. */
+function expansions(value: unknown, path: readonly (string | number)[]): readonly Problem[] {
+  if (typeof value === "string") return EXPANSION.test(value) ? [{ path, message: "expected the value itself: variables and files are expanded in the configuration file only" }] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => expansions(one, [...path, Array.isArray(value) ? Number(key) : key]));
+}
+
+/** Identities of the machine, and files on it, are the operator's to lend. */
+function machineCredentials(document: JsonObject): readonly Problem[] {
+  const places: readonly (readonly [path: readonly string[], found: unknown])[] = [
+    [["aws"], document["aws"] === "default"],
+    [["aws", "profile"], inside(document["aws"], "profile")],
+    [["google"], document["google"] === "default"],
+    [["google", "credentials_file"], inside(document["google"], "credentials_file")],
+    [["entra", "federated_token_file"], inside(document["entra"], "federated_token_file")],
+  ];
+  return places.flatMap(([path, found]) => (found === false || found === undefined ? [] : [{ path, message: "this is an identity or a file of the gateway's machine, which an owner of the tenant default alone may use" }]));
+}
+
+function inside(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
+}
+
+/** Addresses of tenants other than the operator's are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
+export async function demandAddresses({ addresses = [] }: DocumentRule, call: AdminCall<unknown, unknown>): Promise<void> {
+  if (call.caller.isOperator || call.caller.token.tenantId === OPERATOR_TENANT) return;
+  for (const param of addresses) {
+    const address = inside(call.body, param);
+    if (typeof address === "string") await checkAddress(address, { allowPrivate: call.snapshot.allowPrivateAddresses, param });
+  }
+}

@@ -1,0 +1,133 @@
+// What happened: the audit log, and the versions of the configuration with what leads from one to another and the way back.
+import { z } from "zod";
+import { demandWritable, nothingThere } from "../../auth/grants.ts";
+import { ROLES } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Actor, AuditRow, Change, Version, VersionSummary } from "../../store/records.ts";
+import { type AdminOperation, reading, writing } from "./operation.ts";
+import { chosenId, dryRunQuery, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
+
+const actor = z
+  .strictObject({ token_id: z.string().nullable(), user_id: z.string().nullable(), tenant_id: z.string().nullable(), role: z.enum(ROLES).nullable() })
+  .meta({ id: "Actor", description: "Who did it. All null: the command line on the machine of the database." });
+const anything = z.unknown().meta({ description: "Secrets are masked." });
+const auditRow = z
+  .strictObject({
+    id: z.string(), at: time, actor, address: z.string().nullable().meta({ description: "Of the client." }), action: z.string(), outcome: z.enum(["done", "refused"]), kind: z.string(),
+    target_id: z.string().nullable(), target_name: z.string().nullable(), tenant_id: z.string().nullable(), project_id: z.string().nullable(),
+    before: anything, after: anything, note: z.string().nullable(), version: z.int().nullable(),
+  })
+  .meta({ id: "AuditRow" });
+const change = z
+  .strictObject({ action: z.enum(["create", "change", "remove"]), kind: z.string(), id: z.string(), name: z.string().nullable(), tenant_id: z.string(), project_id: z.string().nullable(), before: anything, after: anything })
+  .meta({ id: "Change" });
+const versionHead = { number: z.int(), at: time, actor, rolled_back_to: z.int().nullable() };
+const versionSummary = z.strictObject({ ...versionHead, changes: z.int() }).meta({ id: "VersionSummary" });
+const version = z.strictObject({ ...versionHead, changes: z.array(change) }).meta({ id: "Version" });
+const difference = z.strictObject({ from: z.int(), to: z.int(), changes: z.array(change) }).meta({ id: "Difference" });
+const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(change) }).meta({ id: "RolledBack" });
+
+const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+const shownActor = ({ tokenId, userId, tenantId, role }: Actor): JsonObject => ({ token_id: tokenId, user_id: userId, tenant_id: tenantId, role });
+const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({ action, kind, id, name, tenant_id: tenantId, project_id: projectId, before, after });
+const shownHead = ({ number: of, atMs, actor: who, rolledBackTo }: Pick<Version, "number" | "atMs" | "actor" | "rolledBackTo">): JsonObject => ({ number: of, at: iso(atMs), actor: shownActor(who), rolled_back_to: rolledBackTo });
+const shownSummary = (summary: VersionSummary): JsonObject => ({ ...shownHead(summary), changes: summary.changes });
+
+function shownAudit({ id, atMs, actor: who, action, outcome, kind, targetId, targetName, tenantId, projectId, before, after, note, version: made }: AuditRow): JsonObject {
+  return {
+    id, at: iso(atMs), actor: shownActor(who), address: who.address, action, outcome, kind, target_id: targetId, target_name: targetName, tenant_id: tenantId, project_id: projectId, before, after, note, version: made,
+  };
+}
+
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const word = z.string().min(1).max(100).optional();
+const auditQuery = z.strictObject({
+  ...pageQuery,
+  action: word,
+  outcome: z.enum(["done", "refused"]).optional(),
+  kind: word,
+  target_id: z.string().min(1).max(200).optional(),
+  token_id: word,
+  user_id: chosenId.optional(),
+  version: number.optional(),
+  from: instant.optional().meta({ description: "Rows of this time and later." }),
+  to: instant.optional().meta({ description: "Rows before this time." }),
+});
+
+function auditOperation(reach: "tenant" | "project"): AdminOperation {
+  const place = reach === "tenant" ? "Tenant" : "Project";
+  return reading({
+    id: `list${place}Audit`,
+    path: `/${reach}s/{${reach}}/audit`,
+    tag: "audit",
+    summary: `What was changed and refused in the ${reach}, the newest first`,
+    query: auditQuery,
+    answer: listOf(auditRow, `${place}AuditList`),
+    run: async ({ place: at, query }, store) => {
+      const { tenantId, projectId } = at!;
+      const { limit, cursor, target_id: targetId, token_id: tokenId, user_id: userId, from: fromMs, to: toMs, ...same } = query;
+      const given = Object.fromEntries(Object.entries({ targetId, tokenId, userId, fromMs, toMs, ...same }).filter(([, value]) => value !== undefined));
+      return { body: listed(await store.listAudit(pageOf({ limit, cursor }), { tenantId, ...(projectId !== null && { projectId }), ...given }), shownAudit) };
+    },
+  });
+}
+
+function versionOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
+  const place = reach === "tenant" ? "Tenant" : "Project";
+  const base = `/${reach}s/{${reach}}`;
+  const within = reach === "tenant" ? "the tenant and its projects" : "the project";
+  const list = reading({
+    id: `list${place}Versions`,
+    path: `${base}/versions`,
+    tag: "versions",
+    summary: `Versions of the configuration of ${within}, the newest first`,
+    query: z.strictObject(pageQuery),
+    answer: listOf(versionSummary, `${place}VersionList`),
+    run: async ({ place: at, query }, store) => ({ body: listed(await store.listVersions(pageOf(query), at!), shownSummary) }),
+  });
+  const read = reading({
+    id: `read${place}Version`,
+    path: `${base}/versions/{id}`,
+    tag: "versions",
+    summary: "One version with what it changed",
+    answer: version,
+    run: async ({ place: at, params }, store) => {
+      const parsed = number.safeParse(params["id"]);
+      const found = parsed.success ? await store.findVersion(parsed.data, at!) : null;
+      if (found === null) throw nothingThere();
+      return { body: { ...shownHead(found), changes: found.changes.map(shownChange) } };
+    },
+  });
+  const diff = reading({
+    id: `diff${place}Versions`,
+    path: `${base}/diff`,
+    tag: "versions",
+    summary: "What leads from one version to another; 0 is before the first",
+    query: z.strictObject({ from: number, to: number }),
+    answer: difference,
+    run: async ({ place: at, query: { from, to } }, store) => ({ body: { from, to, changes: (await store.diffVersions(from, to, at!)).map(shownChange) } }),
+  });
+  const rollBack = writing({
+    method: "post",
+    id: `rollBack${place}`,
+    path: `${base}/rollback`,
+    tag: "versions",
+    summary: `Make the configuration of ${within} what it was after a version`,
+    query: z.strictObject(dryRunQuery),
+    body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
+    answer: rolledBack,
+    run: async ({ place: at, body: { to }, role }, writer) => {
+      const setBy = await Promise.all((await writer.diffVersions(Number.MAX_SAFE_INTEGER, to, at!)).map(async ({ kind, id }) => (isIdentity(kind) ? null : ((await writer.findResource(kind, id))?.setBy ?? null))));
+      for (const one of setBy) demandWritable(role, { origin: "store", setBy: one });
+      return { body: { rolled_back_to: to, changes: (await writer.rollBack(at!, to)).map(shownChange) } };
+    },
+  });
+  return [list, read, diff, rollBack];
+}
+
+const IDENTITIES = ["tenant", "project", "user", "membership", "token"] as const;
+const isIdentity = (kind: Change["kind"]): kind is (typeof IDENTITIES)[number] => (IDENTITIES as readonly string[]).includes(kind);
+
+export const HISTORY_OPERATIONS: readonly AdminOperation[] = [auditOperation("tenant"), auditOperation("project"), ...versionOperations("tenant"), ...versionOperations("project")];

@@ -1,0 +1,79 @@
+// What comes with a request of the admin API as values: the body, the query, and what is wrong with them by its path (decisions 5.1, 5.2, 5.6).
+import type { z } from "zod";
+import { readBody } from "../../chat/read-body.ts";
+import { issueFindings } from "../../config/issues.ts";
+import { formatPath } from "../../config/problem.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { describe, isObject, isRawNumber, type Json } from "../../core/json.ts";
+import type { ServerLimits } from "../../core/snapshot.ts";
+import { JsonError, parseJsonObject } from "../../wire/json.ts";
+
+/** No document is larger; those of calls have their own bound. */
+export const MAX_ADMIN_BODY_BYTES = 1_048_576;
+const MAX_DEPTH = 32;
+const MAX_TOLD = 20;
+
+export interface JsonBody {
+  readonly text: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+/** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`, `invalid_request`. */
+export async function readJsonBody(request: Request, limits: ServerLimits): Promise<JsonBody> {
+  const text = await readBody(request, { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MAX_ADMIN_BODY_BYTES) });
+  try {
+    const { value } = parseJsonObject(text, { maxDepth: MAX_DEPTH });
+    refuseOddValues(value, []);
+    return { text, value };
+  } catch (thrown) {
+    if (thrown instanceof JsonError) throw new GatewayError("invalid_json", thrown.message);
+    throw thrown;
+  }
+}
+
+/** Keys that mean something to objects of this language, and numbers and texts that no store keeps as they are. */
+function refuseOddValues(value: Json | undefined, path: readonly (string | number)[]): void {
+  if (isRawNumber(value)) throw new GatewayError("invalid_request", `${formatPath(path)}: expected a number that a double holds exactly, got ${describe(value)}`, { param: formatPath(path) });
+  if (typeof value === "string") {
+    if (value.includes("\0") || !value.isWellFormed()) throw new GatewayError("invalid_request", `${formatPath(path)}: expected text without NUL characters and half surrogates`, { param: formatPath(path) });
+  } else if (Array.isArray(value)) {
+    for (const [index, one] of value.entries()) refuseOddValues(one as Json, [...path, index]);
+  } else if (isObject(value)) {
+    for (const [key, one] of Object.entries(value)) {
+      if (key === "__proto__" || key === "constructor" || key === "prototype") throw new GatewayError("invalid_request", `${formatPath(path) || "The body"}: the key ${key} is not allowed`, { param: formatPath([...path, key]) });
+      refuseOddValues(key, path);
+      refuseOddValues(one, [...path, key]);
+    }
+  }
+}
+
+/** What the schema gives. Throws `invalid_request`: `param` is the first place that is wrong, `metadata.problems` tells all. */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw problemsError(issueFindings(result.error.issues, value, schema));
+}
+
+export interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** Of at least one problem. */
+export function problemsError(problems: readonly Problem[]): GatewayError {
+  const told = problems.slice(0, MAX_TOLD).map(({ path, message }) => ({ param: formatPath(path), message }));
+  const [first] = told as [(typeof told)[number]];
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more: error.metadata.problems)` : "";
+  return new GatewayError("invalid_request", `${first.param === "" ? "The request" : first.param}: ${first.message}${more}`, { param: first.param === "" ? null : first.param, metadata: { problems: told } });
+}
+
+/** Each parameter once; the schema turns texts into what they mean. Throws `invalid_request`. */
+export function queryOf(url: string): Readonly<Record<string, string>> {
+  const values = new Map<string, string>();
+  for (const [name, value] of new URL(url).searchParams) {
+    if (values.has(name)) throw new GatewayError("invalid_request", `The query parameter ${JSON.stringify(name.slice(0, 100))} stands twice.`, { param: formatPath([name]) });
+    if (value.includes("\0") || name.includes("\0")) throw new GatewayError("invalid_request", "The query holds a NUL character.", { param: formatPath([name]) });
+    values.set(name, value);
+  }
+  return Object.fromEntries(values);
+}

@@ -1,0 +1,50 @@
+// Rows of the audit log for attempts that were refused for want of a right. One that is repeated is told once in a minute, so that nobody fills the log.
+import type { AdminCaller, Place } from "../../auth/grants.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import type { Actor } from "../../store/records.ts";
+import type { AdminContext, AdminOperation } from "./operation.ts";
+
+export interface RefusedAttempt {
+  readonly operation: AdminOperation;
+  readonly caller: AdminCaller;
+  readonly params: Readonly<Record<string, string>>;
+  readonly actor: Actor;
+  readonly error: GatewayError;
+  /** Null: the path names none that is there. */
+  readonly place: Place | null;
+}
+
+export interface RefusalNotes {
+  /** Never rejects: an answer does not wait for a database that is down. */
+  refused(attempt: RefusedAttempt): Promise<void>;
+}
+
+const QUIET_MS = 60_000;
+const MAX_REMEMBERED = 1000;
+
+export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | "clock">): RefusalNotes {
+  const toldAtMs = new Map<string, number>();
+  const isNews = (key: string): boolean => {
+    const nowMs = clock.monotonic();
+    if (nowMs - (toldAtMs.get(key) ?? -QUIET_MS) < QUIET_MS) return false;
+    toldAtMs.delete(key);
+    toldAtMs.set(key, nowMs);
+    if (toldAtMs.size > MAX_REMEMBERED) toldAtMs.delete(toldAtMs.keys().next().value!);
+    return true;
+  };
+  return {
+    async refused({ operation, caller, params, actor, error, place }) {
+      const { token } = caller;
+      const target = params["id"] ?? params["user"] ?? params["project"] ?? params["tenant"] ?? null;
+      if (!isNews(`${token.id} ${operation.id} ${target ?? ""}`)) return;
+      // what somebody tried in a foreign tenant is for the own tenant to know
+      const isOwn = place?.tenantId === token.tenantId;
+      const note = { action: operation.id, outcome: "refused", kind: operation.tag, ...(isOwn ? { tenantId: token.tenantId, projectId: place?.projectId ?? null } : { tenantId: token.tenantId, projectId: null }), targetId: target, note: `${error.code}: ${error.message}` } as const;
+      try {
+        await store.note(actor, note);
+      } catch {
+        // the refusal stands either way
+      }
+    },
+  };
+}

@@ -1,0 +1,119 @@
+// What a route has to be where it is to stand: its models and fallbacks are there, it leads back to nobody, and below admin it names only what the tenant has
+// enabled and brings nothing of its own (decisions 2.11).
+import { parseChatRequest } from "../../chat/parse.ts";
+import type { Place } from "../../auth/grants.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { roleAtLeast } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { ConfiguredKind } from "../../core/configured.ts";
+import type { RouteScope } from "../../routing/compile-routes.ts";
+import { splitName } from "../../routing/compile-routes.ts";
+import { routeProblems } from "../../routing/route-problems.ts";
+import { type RouteEntry, routeName, routeSchema } from "../../routing/settings.ts";
+import type { Resource } from "../../store/records.ts";
+import type { Reader } from "../../store/reader.ts";
+import type { DocumentRule, DocumentWorld, Judged } from "./document-rule.ts";
+import type { Problem } from "./input.ts";
+
+const PAGE = 1000;
+
+export function routeRule(world: DocumentWorld): DocumentRule {
+  return {
+    schema: routeSchema,
+    named: "name",
+    name: routeName,
+    problems: async (judged) => {
+      const { call, name, document, reader } = judged;
+      const entry = routeSchema.parse(document);
+      const problems = await misplaced(world, call.place!, name!, entry, reader);
+      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) await demandModest(world, judged, entry);
+      return problems;
+    },
+  };
+}
+
+async function misplaced(world: DocumentWorld, { tenantId, projectId }: Place, name: string, entry: RouteEntry, reader: Reader): Promise<readonly Problem[]> {
+  const file = world.configuration();
+  const stored = await resources(reader, "route", tenantId);
+  const scope = (id: string | null, filed: RouteScope | undefined): RouteScope => {
+    const own = Object.fromEntries([...stored.filter((one) => one.projectId === id && one.name !== null).map((one) => [one.name!, routeOf(one)] as const), ...(id === projectId ? [[name, entry] as const] : [])].filter((pair): pair is readonly [string, RouteEntry] => pair[1] !== null));
+    return { routes: { ...own, ...filed?.routes }, defaults: filed?.defaults ?? {} };
+  };
+  const tenants = new Map([[tenantId, scope(null, file.tenants.get(tenantId))]]);
+  const projects = projectId === null ? new Map<string, RouteScope>() : new Map([[projectId, scope(projectId, file.projects.get(projectId))]]);
+  const providers = new Set([...world.families.map(({ id }) => id), ...file.providers.entries.keys(), ...(await resources(reader, "provider", tenantId)).flatMap((one) => one.name ?? [])]);
+  const base = projectId === null ? ["tenants", tenantId, "routes", name] : ["projects", projectId, "routes", name];
+  return routeProblems({ global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects }, providers)
+    .filter(({ path }) => base.every((step, index) => path[index] === step))
+    .map(({ path, message }) => ({ path: path.slice(base.length), message }));
+}
+
+
+/** Null: another version wrote it, and this one cannot read it. */
+function routeOf({ document }: Resource): RouteEntry | null {
+  const parsed = routeSchema.safeParse(document);
+  return parsed.success ? parsed.data : null;
+}
+
+async function resources(reader: Reader, kind: ConfiguredKind, tenantId: string): Promise<readonly Resource[]> {
+  const all: Resource[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<Reader["listResources"]>> = await reader.listResources({ limit: PAGE, cursor }, { kind, tenantId });
+    all.push(...page.data);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return all;
+}
+
+interface Named {
+  readonly path: readonly (string | number)[];
+  readonly model: string | null;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+function namedIn({ targets, fallbacks = [], content_policy_fallbacks: refused = [], context_window_fallbacks: windows = {} }: RouteEntry): readonly Named[] {
+  const list = (key: string, entries: NonNullable<RouteEntry["fallbacks"]>): readonly Named[] =>
+    entries.map((entry, index) => {
+      if (typeof entry === "string") return { path: [key, index], model: entry.startsWith("route:") ? null : entry, params: {} };
+      const { model = null, route, ...params } = entry;
+      void route;
+      return { path: [key, index], model, params };
+    });
+  return [
+    ...targets.map((target, index) => (typeof target === "string" ? { path: ["targets", index], model: target, params: {} } : { path: ["targets", index], model: target.model, params: target.params ?? {} })),
+    ...list("fallbacks", fallbacks),
+    ...list("content_policy_fallbacks", refused),
+    ...Object.entries(windows).map(([from, model]) => ({ path: ["context_window_fallbacks", from], model, params: {} })),
+  ];
+}
+
+/** Throws `insufficient_role`. */
+async function demandModest(world: DocumentWorld, { call, reader }: Judged, entry: RouteEntry): Promise<void> {
+  const { snapshot } = call;
+  const ofTenant = (await resources(reader, "provider", call.place!.tenantId)).filter(({ document }) => document["enabled"] !== false).flatMap((one) => one.name ?? []);
+  const enabled = new Set([...[...snapshot.providers.values()].filter((one) => one.enabled).map(({ id }) => id), ...ofTenant]);
+  for (const { path, model, params } of namedIn(entry)) {
+    const providerId = model === null ? null : (splitName(model)?.providerId ?? null);
+    if (providerId !== null && !enabled.has(providerId)) throw refused(path, "names a model whose provider the tenant has not enabled");
+    const family = providerId === null ? undefined : world.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
+    const widening = Object.keys(params).find((name) => family?.privileged.has(name) === true || name === "extra_body");
+    if (widening !== undefined) throw refused([...path, "params", widening], "widens the choice of models, or reaches an address");
+    if (bringsItsOwn(params)) throw refused([...path, "params"], "has an address, a credential or headers of its own");
+  }
+}
+
+function refused(path: readonly (string | number)[], what: string): GatewayError {
+  const param = path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("").slice(1);
+  return new GatewayError("insufficient_role", `${param}: it ${what}, and that is for admin and owner.`, { param });
+}
+
+/** Whether a request with these parameters would need a permission. */
+function bringsItsOwn(params: Readonly<Record<string, unknown>>): boolean {
+  try {
+    return parseChatRequest(JSON.stringify({ ...(params as JsonObject), model: "a:b", messages: [{ role: "user", content: "a" }] })).options.needs.size > 0;
+  } catch {
+    return true;
+  }
+}
+

@@ -1,0 +1,61 @@
+// Words and forms that many operations of the admin API share: ids, pages, ETags, times.
+import { z } from "zod";
+import { GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Page, PageRequest } from "../../store/reader.ts";
+
+/** Ids and names that people choose. */
+export const chosenId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "expected 1 to 64 letters, digits, dots, underscores and dashes, a letter or digit first");
+/** For people: one line without control characters. */
+export const label = z.string().trim().min(1).max(100).regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
+export const time = z.iso.datetime().meta({ description: "Time in UTC." });
+export const etagField = z.string().meta({ description: "Of this state; `if-match` sends it back." });
+
+export const pageQuery = {
+  limit: z.coerce.number().int().min(1).max(1000).default(100).meta({ description: "Entries of a page." }),
+  cursor: z.string().min(1).max(2000).optional().meta({ description: "`next_cursor` of the page before." }),
+};
+export const search = z.string().min(1).max(100).optional().meta({ description: "A part of the id or the name, in any case of letters." });
+export const dryRunQuery = { dry_run: z.enum(["true", "false"]).optional().meta({ description: "`true`: checks everything and shows the result, and changes nothing." }) };
+
+export function listOf(entry: z.ZodType, id: string): z.ZodType {
+  return z.strictObject({ data: z.array(entry), next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }) }).meta({ id });
+}
+
+export function pageOf({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }): PageRequest {
+  return { limit, cursor: cursor ?? null };
+}
+
+export function listed<T>({ data, nextCursor }: Page<T>, shown: (one: T) => JsonObject): JsonObject {
+  return { data: data.map(shown), next_cursor: nextCursor };
+}
+
+export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));
+
+export function iso(ms: number): string {
+  // what was stored by hand may lie outside of what a date can hold
+  const date = new Date(Math.min(Math.max(ms, -8.64e15), 8.64e15));
+  return date.toISOString();
+}
+
+interface Versioned {
+  readonly version: number;
+  readonly createdAtMs: number | null;
+}
+
+/** Differs after each change, and when something else has taken the name. */
+export function etagOf({ version, createdAtMs }: Versioned): string {
+  return `"${version}.${(createdAtMs ?? 0).toString(36)}"`;
+}
+
+/** Throws `etag_mismatch`. Inside a transaction, so that of two who send one ETag one wins. */
+export function demandEtag(ifMatch: readonly string[] | null, thing: Versioned): void {
+  const now = etagOf(thing);
+  if (ifMatch !== null && !ifMatch.includes(now)) throw new GatewayError("etag_mismatch", `It was changed since it was read: its ETag is ${now} now.`, { headers: { etag: now } });
+}
+
+/** Null: the header is absent, or `*`, which any state satisfies. A weak tag never matches (RFC 9110, 13.1.1). */
+export function parseIfMatch(header: string | null): readonly string[] | null {
+  if (header === null || header.trim() === "*") return null;
+  return header.split(",").map((tag) => tag.trim());
+}

@@ -1,0 +1,178 @@
+// One request of the admin API, top to bottom: who calls, may they, what do they send, was it sent before, do it in one transaction, read it again, answer.
+import type { Context, Hono } from "hono";
+import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
+import { adminCaller, type AdminCaller, demandRole, nothingThere, type Place } from "../../auth/grants.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { Actor } from "../../store/records.ts";
+import { StoreError } from "../../store/store.ts";
+import { ADMIN_BASE } from "../paths.ts";
+import { checked, type JsonBody, queryOf, readJsonBody } from "./input.ts";
+import { openRefusalNotes, type RefusalNotes } from "./refusals.ts";
+import { parseIfMatch } from "./schemas.ts";
+import type { AdminCall, AdminContext, AdminOperation, AdminReply, Answer, WriteOperation } from "./operation.ts";
+import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
+import { fromStoreError } from "./store-errors.ts";
+
+export interface AdminEnv {
+  readonly Bindings: AdminBindings;
+}
+type AdminHttp = Context<AdminEnv>;
+
+/** What the server around does for every path, for one request. */
+export interface AdminBindings {
+  /** The caller's access token. Throws what auth throws. */
+  identify(): AccessToken | Promise<AccessToken>;
+  /** Of the client; null: unknown. */
+  address(): string | null;
+  reply(answer: AdminReply): Response;
+}
+
+/** Throws for an operation that has no requirement: nothing is served that nobody has thought about. */
+export function serveOperations(app: Hono<AdminEnv>, operations: readonly AdminOperation[], context: AdminContext): void {
+  const notes = openRefusalNotes(context);
+  for (const operation of operations) {
+    if (!ADMIN_OPERATIONS.has(operation.id)) throw new Error(`the operation ${operation.id} has no requirement`);
+    app.on([operation.method.toUpperCase()], [routePath(operation.path)], async (c) => c.env.reply(await handle(c, operation, context, notes)));
+  }
+}
+
+interface Attempt {
+  readonly operation: AdminOperation;
+  readonly caller: AdminCaller;
+  readonly params: Readonly<Record<string, string>>;
+  readonly actor: Actor;
+}
+
+/** Of paths that are there, the methods that are not. */
+export function refuseOtherMethods(app: Hono<AdminEnv>, operations: readonly AdminOperation[]): void {
+  for (const [path, served] of Map.groupBy(operations, (operation) => operation.path)) {
+    const allow = served.map(({ method }) => method.toUpperCase()).join(", ");
+    app.all(routePath(path), (c) => {
+      throw new GatewayError("method_not_allowed", `${ADMIN_BASE}${path} takes ${allow}; got ${c.req.method}.`, { headers: { allow } });
+    });
+  }
+}
+
+function routePath(path: string): string {
+  return ADMIN_BASE + path.replaceAll(/\{(\w+)\}/g, ":$1");
+}
+
+async function handle(c: AdminHttp, operation: AdminOperation, context: AdminContext, notes: RefusalNotes): Promise<AdminReply> {
+  const token = await c.env.identify();
+  const snapshot = context.snapshot();
+  const caller = adminCaller(token, snapshot);
+  const params = paramsOf(c);
+  const attempt: Attempt = { operation, caller, params, actor: { tokenId: token.id, userId: token.userId, role: null, tenantId: token.tenantId, address: c.env.address() } };
+  try {
+    return await attempted(c, attempt, context, snapshot);
+  } catch (thrown) {
+    const error = thrown instanceof StoreError ? fromStoreError(thrown) : thrown;
+    const place = namedPlace(params, snapshot);
+    if (error instanceof GatewayError && (error.entry.status === 403 || isTrespass(attempt, error, place))) await notes.refused({ ...attempt, error, place });
+    throw error;
+  }
+}
+
+/** Somebody tried to change what belongs to another tenant. */
+function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: Place | null): boolean {
+  return error.code === "not_found" && operation.method !== "get" && place !== null && place.tenantId !== caller.token.tenantId && !caller.isOperator;
+}
+
+async function attempted(c: AdminHttp, { operation, caller, params, actor }: Attempt, context: AdminContext, snapshot: Snapshot): Promise<AdminReply> {
+  const requirement = ADMIN_OPERATIONS.get(operation.id)!;
+  const named = requirement.reach === "tenant" || requirement.reach === "project" ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params)) : null;
+  // a stranger learns nothing of what is wrong with a body
+  if (named !== null || operation.placeOf === undefined) demandRole(caller, requirement, named);
+  // an operator may name any tenant: only the database knows which there are
+  if (named !== null && caller.isOperator && named.projectId === null && (await context.store.findTenant(named.tenantId)) === null) throw nothingThere();
+  const query = operation.query === undefined ? refuseQuery(c.req.url) : checked(operation.query, queryOf(c.req.url));
+  const sent = operation.body === undefined ? null : operation.bodyOptional === true && isBare(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
+  const body = operation.body === undefined ? undefined : checked(operation.body, sent!.value);
+  const place = named ?? operation.placeOf?.(body, caller) ?? null;
+  const role = demandRole(caller, requirement, place);
+  const call: AdminCall<unknown, unknown> = {
+    caller, role, place, params, query, body, snapshot,
+    ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
+    dryRun: isObject(query) && query["dry_run"] === "true",
+    nowMs: context.clock.now(),
+  };
+  if (operation.method === "get") return replyOf(await operation.run(call, context.store), false);
+  return await change(operation, call, { ...actor, role }, context, idempotency(c, sent, call));
+}
+
+async function change(operation: WriteOperation, call: AdminCall<unknown, unknown>, actor: Actor, context: AdminContext, repeatable: Repeatable | null): Promise<AdminReply> {
+  const { id: tokenId } = call.caller.token;
+  const before = repeatable === null ? null : await answeredBefore(context.store, tokenId, repeatable);
+  if (before !== null) return before;
+  await operation.prepare?.(call);
+  try {
+    const { result } = await context.store.change(
+      actor,
+      async (writer) => {
+        const reply = replyOf(await operation.run(call, writer), call.dryRun);
+        if (repeatable !== null) await writer.keepAnswer(keptAnswer(tokenId, repeatable, reply));
+        return reply;
+      },
+      { dryRun: call.dryRun },
+    );
+    if (!call.dryRun) await context.reload();
+    return result;
+  } catch (thrown) {
+    // two at once with one key: the other one was quicker
+    const quicker = repeatable !== null && thrown instanceof StoreError && thrown.kind === "exists" ? await answeredBefore(context.store, tokenId, repeatable) : null;
+    if (quicker !== null) return quicker;
+    throw thrown;
+  }
+}
+
+function replyOf({ status = 200, body, etag, text }: Answer, dryRun: boolean): AdminReply {
+  const headers: Record<string, string> = { "cache-control": "no-store", ...(etag !== undefined && { etag }), ...(dryRun && { "x-gateway-dry-run": "true" }) };
+  if (text !== undefined) return { status, headers: { ...headers, "content-type": text.contentType }, body: text.content };
+  return body === null ? { status: 204, headers, body: null } : { status: dryRun ? 200 : status, headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) };
+}
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
+function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall<unknown, unknown>): Repeatable | null {
+  const key: string | undefined = c.req.header("idempotency-key");
+  if (key === undefined || call.dryRun) return null;
+  if (!IDEMPOTENCY_KEY.test(key)) throw new GatewayError("invalid_request", "The header idempotency-key has 1 to 255 printable characters without spaces.", { param: "idempotency-key" });
+  const { pathname, search } = new URL(c.req.url);
+  return { key, requestHash: requestHash([c.req.method, pathname + search, c.req.header("if-match") ?? "", sent?.text ?? ""]) };
+}
+
+const NO_BODY: JsonBody = { text: "", value: {} };
+
+function isBare(c: AdminHttp): boolean {
+  return c.req.header("content-type") === undefined && (c.req.header("content-length") ?? "0") === "0" && c.req.header("transfer-encoding") === undefined;
+}
+
+function refuseQuery(url: string): JsonObject {
+  const [name] = Object.keys(queryOf(url));
+  if (name === undefined) return {};
+  throw new GatewayError("invalid_request", `There is no query parameter ${JSON.stringify(name.slice(0, 100))} here.`, { param: name.slice(0, 100) });
+}
+
+/** Null: the path names no place, or one that is not there. */
+function namedPlace(params: Readonly<Record<string, string>>, snapshot: Snapshot): Place | null {
+  const { tenant, project } = params;
+  if (tenant !== undefined) return { tenantId: tenant, projectId: null };
+  const known = project === undefined ? undefined : snapshot.projects.get(project);
+  return known === undefined ? null : { tenantId: known.tenantId, projectId: known.id };
+}
+
+/** A project that is not there is answered like one of others. */
+function unnamedPlace(operation: AdminOperation, params: Readonly<Record<string, string>>): null {
+  if (params["project"] !== undefined || operation.placeOf === undefined) throw nothingThere();
+  return null;
+}
+
+function paramsOf(c: AdminHttp): Readonly<Record<string, string>> {
+  const params = Object.entries(c.req.param() as Record<string, string>);
+  // no id is longer or holds anything else, so that what goes to the store and into the log is a plain word
+  if (params.some(([, value]) => !/^[A-Za-z0-9_.:@+-]{1,200}$/.test(value))) throw nothingThere();
+  return Object.fromEntries(params);
+}

@@ -1,0 +1,224 @@
+// Access tokens: of projects, and personal ones of users (decisions 2.4 to 2.7, 2.11). A secret is answered once, by the request that made it.
+import { z } from "zod";
+import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "../../auth/access-token.ts";
+import { demandPermissionsWithin, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
+import { demandNarrowingWithin } from "../../auth/narrowing-grants.ts";
+import { DEFAULT_OVERLAP_MS, lifetime, LONGEST_DAYS, rotated, SHORTEST_OVERLAP_MS } from "../../auth/token-life.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { type AccessToken, PERMISSIONS, ROLES } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { isIpRange } from "../../wire/ip-range.ts";
+import type { Kept, StoredToken } from "../../store/records.ts";
+import type { Reader } from "../../store/reader.ts";
+import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
+import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, isoOrNull, label, listed, listOf, pageOf, pageQuery, search, time } from "./schemas.ts";
+
+const MAX_NARROWING = 100;
+const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
+const STATES = ["live", "expired", "revoked"] as const;
+
+const name = label.refine((text) => parseTokenText(text) === null, "the name is shown to people and kept: it cannot be a token").meta({ description: "For people." });
+const unique = (words: readonly string[]): boolean => new Set(words).size === words.length;
+const listOfWords = (word: z.ZodType<string>, description: string) => z.array(word).max(MAX_NARROWING).refine(unique, "expected each entry once").meta({ description });
+const models = listOfWords(z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <provider>:<model_name>, with * for any text"), "Globs over `<provider>:<model_name>`; empty: all.");
+const routes = listOfWords(z.string().regex(/^[A-Za-z0-9_.*-]{1,64}$/, "expected a route's name, with * for any text"), "Globs over names of routes; empty: all.");
+const ip = listOfWords(z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"), "Addresses and ranges from which it may be used; empty: all.");
+const permissions = z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).refine(unique, "expected each entry once").meta({ description: "Given by admin and owner only." });
+const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({ description: "Not set: 365 for project tokens and 90 for personal ones, or the tenant's cap where that is less." });
+
+const TOKEN_SHAPE = {
+  id: z.string(),
+  kind: z.enum(["project", "personal"]),
+  name: z.string(),
+  tenant_id: chosenId,
+  project_id: chosenId.nullable(),
+  user_id: chosenId.nullable(),
+  role: z.enum(ROLES).nullable().meta({ description: "Of a project token; a personal one has its user's." }),
+  permissions: z.array(z.enum(PERMISSIONS)),
+  models: z.array(z.string()),
+  routes: z.array(z.string()),
+  ip: z.array(z.string()),
+  state: z.enum(STATES),
+  created_at: time,
+  created_by: z.string().nullable(),
+  expires_at: time,
+  revoked_at: time.nullable(),
+  etag: etagField,
+};
+const token = z.strictObject(TOKEN_SHAPE).meta({ id: "Token" });
+const issuedToken = z.strictObject({ ...TOKEN_SHAPE, token: z.string().nullable().meta({ description: "The text to call with. It is shown this once; null in a dry run." }) }).meta({ id: "IssuedToken" });
+
+const NEW_SHAPE = { name, models: models.optional(), routes: routes.optional(), permissions: permissions.optional(), ip: ip.optional(), expires_in_days: expiresInDays };
+const newProjectToken = z
+  .strictObject({ ...NEW_SHAPE, role: z.enum(PROJECT_ROLES).nullish().meta({ description: "At most the caller's own; `developer` if not set." }) })
+  .meta({ id: "NewProjectToken" });
+const newPersonalToken = z.strictObject({ ...NEW_SHAPE, user_id: chosenId }).meta({ id: "NewPersonalToken" });
+const tokenChange = z.strictObject({ name: name.optional(), models: models.optional(), routes: routes.optional(), permissions: permissions.optional(), ip: ip.optional() }).meta({ id: "TokenChange" });
+const rotation = z
+  .strictObject({
+    overlap_minutes: z.number().min(SHORTEST_OVERLAP_MS / 60_000).max(LONGEST_DAYS * 1440).nullish().meta({ description: "How long the old secret goes on; 24 h if not set. It never outlives the end that it had." }),
+    expires_in_days: expiresInDays,
+  })
+  .meta({ id: "TokenRotation" });
+
+function shownToken(kept: Kept<StoredToken>, nowMs: number): JsonObject {
+  const { id, kind, tenantId, projectId, userId, role, createdBy, expiresAtMs, revokedAtMs } = kept;
+  const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
+  return {
+    id, kind, name: kept.name, tenant_id: tenantId, project_id: projectId, user_id: userId, role, permissions: kept.permissions, models: kept.models, routes: kept.routes, ip: kept.ipRanges, state,
+    created_at: iso(kept.createdAtMs ?? 0), created_by: createdBy ?? null, expires_at: iso(expiresAtMs), revoked_at: isoOrNull(revokedAtMs), etag: etagOf(kept),
+  };
+}
+
+const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unknown>, "nowMs">): Answer => ({ body: shownToken(kept, nowMs), etag: etagOf(kept) });
+
+function issued(kept: Kept<StoredToken>, text: string, { nowMs, dryRun }: AdminCall<unknown, unknown>, status: 200 | 201): Answer {
+  return { status, body: { ...shownToken(kept, nowMs), token: dryRun ? null : text }, etag: etagOf(kept) };
+}
+
+async function theToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
+  const { tenantId, projectId } = place!;
+  const found = await store.findToken(params["id"]!);
+  if (found === null || found.tenantId !== tenantId || (projectId === null ? found.kind !== "personal" : found.projectId !== projectId)) throw nothingThere();
+  return found;
+}
+
+type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "ipRanges" | "userId">;
+
+/** Whoever gets a token's secret has all that the token may do: it has to lie within what the caller may do. */
+async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, rights: Rights): Promise<void> {
+  if (rights.role !== null) demandRoleWithin(call.role, rights.role, "role");
+  demandPermissionsWithin(call.role, rights.permissions, "permissions");
+  demandNarrowingWithin(call.caller.token, rights);
+  if (rights.userId === null) return;
+  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId: rights.userId });
+  for (const { role } of data) demandRoleWithin(call.role, role, "user_id");
+}
+
+/** What the life of tokens says is wrong, under the field that it is about. */
+function asked<T>(param: string, rule: () => T): T {
+  try {
+    return rule();
+  } catch (thrown) {
+    throw new GatewayError("invalid_request", thrown instanceof Error ? thrown.message : String(thrown), { param });
+  }
+}
+
+async function owner(call: AdminCall<{ readonly user_id?: string; readonly role?: AccessToken["role"] | undefined }, unknown>, store: Reader): Promise<Pick<AccessToken, "kind" | "tenantId" | "projectId" | "userId" | "role">> {
+  const { tenantId, projectId } = call.place!;
+  if (projectId !== null) return { kind: "project", tenantId, projectId, userId: null, role: call.body.role ?? "developer" };
+  const user = await store.findUser(call.body.user_id!);
+  if (user === null || user.tenantId !== tenantId) throw new GatewayError("invalid_request", "user_id: there is no such user in the tenant", { param: "user_id" });
+  const { data } = await store.listMemberships({ limit: 1 }, { tenantId, userId: user.id });
+  if (data.length === 0) throw new GatewayError("invalid_request", "user_id: the user has no role anywhere, so the token could do nothing; give the user a role first", { param: "user_id" });
+  return { kind: "personal", tenantId, projectId: null, userId: user.id, role: null };
+}
+
+function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
+  const word = reach === "tenant" ? "Tenant" : "Project";
+  const kind: TokenKind = reach === "tenant" ? "personal" : "project";
+  const base = `/${reach}s/{${reach}}/tokens`;
+  const about = { tag: "tokens" };
+  const what = reach === "tenant" ? "personal token" : "project token";
+  const list = reading({
+    ...about,
+    id: `list${word}Tokens`,
+    path: base,
+    summary: reach === "tenant" ? "Personal tokens of the tenant's users, the newest first" : "Tokens of a project, the newest first",
+    query: z.strictObject({ ...pageQuery, search, state: z.enum(STATES).optional(), ...(reach === "tenant" && { user_id: chosenId.optional() }) }),
+    answer: listOf(token, `${word}TokenList`),
+    run: async ({ place, query, nowMs }, store) => {
+      const { tenantId, projectId } = place!;
+      const { user_id: userId } = query as { readonly user_id?: string };
+      const filter = {
+        tenantId, kind, ...(projectId !== null && { projectId }), ...(userId !== undefined && { userId }),
+        ...(query.state !== undefined && { state: query.state }), ...(query.search !== undefined && { search: query.search }),
+      };
+      return { body: listed(await store.listTokens(pageOf(query), filter), (one) => shownToken(one, nowMs)) };
+    },
+  });
+  const create = writing({
+    ...about,
+    method: "post",
+    id: `create${word}Token`,
+    path: base,
+    summary: `Make a ${what}; its text is answered this once`,
+    query: z.strictObject(dryRunQuery),
+    body: reach === "tenant" ? newPersonalToken : newProjectToken,
+    answer: issuedToken,
+    run: async (call, writer) => {
+      const body = call.body as z.output<typeof newProjectToken> & { readonly user_id?: string };
+      const of = await owner({ ...call, body }, writer);
+      const rights = { ...of, permissions: body.permissions ?? [], models: body.models ?? [], routes: body.routes ?? [], ipRanges: body.ip ?? [] };
+      await demandWithin(call, writer, rights);
+      const tenant = await writer.findTenant(of.tenantId);
+      const lifetimeMs = asked("expires_in_days", () => lifetime(kind, tenant ?? undefined, body.expires_in_days ?? null));
+      const { id, text, sha256 } = newAccessToken(kind);
+      const { nowMs, caller } = call;
+      const createdBy = caller.token.userId ?? `token:${caller.token.id}`;
+      const made = await writer.createToken({ ...rights, id, name: body.name, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: nowMs, lifetimeMs, expiresAtMs: nowMs + lifetimeMs, revokedAtMs: null, createdBy });
+      return issued(made, text, call, 201);
+    },
+  });
+  const read = reading({ ...about, id: `read${word}Token`, path: `${base}/{id}`, summary: `One ${what}`, answer: token, run: async (call, store) => answer(await theToken(call, store), call) });
+  const update = writing({
+    ...about,
+    method: "patch",
+    id: `update${word}Token`,
+    path: `${base}/{id}`,
+    summary: `Change what a ${what} is called and narrowed to`,
+    query: z.strictObject(dryRunQuery),
+    body: tokenChange,
+    answer: token,
+    run: async (call, writer) => {
+      const there = await theToken(call, writer);
+      await demandWithin(call, writer, there);
+      demandEtag(call.ifMatch, there);
+      const { body } = call;
+      const changed = { name: body.name ?? there.name, permissions: body.permissions ?? there.permissions, models: body.models ?? there.models, routes: body.routes ?? there.routes, ipRanges: body.ip ?? there.ipRanges };
+      await demandWithin(call, writer, { ...there, ...changed });
+      return answer(await writer.changeToken(there.id, (now) => ({ ...now, ...changed })), call);
+    },
+  });
+  const rotate = writing({
+    ...about,
+    method: "post",
+    id: `rotate${word}Token`,
+    path: `${base}/{id}/rotate`,
+    summary: `Give a ${what} another secret and a new life; the old secret goes on for a while`,
+    query: z.strictObject(dryRunQuery),
+    body: rotation,
+    bodyOptional: true,
+    answer: issuedToken,
+    run: async (call, writer) => {
+      const there = await theToken(call, writer);
+      await demandWithin(call, writer, there);
+      demandEtag(call.ifMatch, there);
+      if (there.revokedAtMs !== null) throw new GatewayError("conflict", "The access token is revoked, which is for good. Make a new one.");
+      const tenant = await writer.findTenant(there.tenantId);
+      const lifetimeMs = asked("expires_in_days", () => lifetime(kind, tenant ?? undefined, call.body.expires_in_days ?? null, there.lifetimeMs));
+      const { text, sha256 } = newTokenText(kind, there.id);
+      const overlapMs = call.body.overlap_minutes == null ? DEFAULT_OVERLAP_MS : call.body.overlap_minutes * 60_000;
+      return issued(await writer.changeToken(there.id, (now) => ({ ...now, ...rotated(now, sha256, lifetimeMs, overlapMs, call.nowMs) })), text, call, 200);
+    },
+  });
+  const revoke = writing({
+    ...about,
+    method: "post",
+    id: `revoke${word}Token`,
+    path: `${base}/{id}/revoke`,
+    summary: `End a ${what} at once and for good`,
+    query: z.strictObject(dryRunQuery),
+    answer: token,
+    run: async (call, writer) => {
+      const there = await theToken(call, writer);
+      if (there.userId !== null) await demandWithin(call, writer, { ...there, permissions: [] });
+      demandEtag(call.ifMatch, there);
+      if (there.id === call.caller.token.id) throw new GatewayError("conflict", "This is the access token of this very request. Rotate it, or revoke it with another one.");
+      return answer(await writer.changeToken(there.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })), call);
+    },
+  });
+  return [list, create, read, update, rotate, revoke];
+}
+
+export const TOKEN_OPERATIONS: readonly AdminOperation[] = [...tokenOperations("tenant"), ...tokenOperations("project")];

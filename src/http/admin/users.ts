@@ -1,0 +1,197 @@
+// Users of a tenant and their roles: in the whole tenant, and in single projects (decisions 2.2, 2.3, 2.11).
+import { z } from "zod";
+import { demandRoleWithin, nothingThere } from "../../auth/grants.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { type Membership, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Kept, StoredUser } from "../../store/records.ts";
+import type { Reader } from "../../store/reader.ts";
+import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
+import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, isoOrNull, label, listed, listOf, pageOf, pageQuery, search, time } from "./schemas.ts";
+
+const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
+
+const login = z
+  .strictObject({ issuer: z.url({ protocol: /^https?$/ }).max(500), subject: z.string().regex(/^[\x20-\x7e]{1,255}$/, "expected 1 to 255 printable ASCII characters") })
+  .meta({ id: "Login", description: "How a login provider knows the person: `iss` and `sub` of its tokens." });
+const email = z.email().max(254);
+const user = z
+  .strictObject({ id: chosenId, tenant_id: chosenId, name: z.string(), email: z.string().nullable(), login: login.nullable(), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
+  .meta({ id: "User" });
+const newUser = z
+  .strictObject({ id: chosenId, name: label.optional(), email: email.nullish(), login: login.nullish(), role: z.enum(ROLES).nullish().meta({ description: "In the whole tenant, at most the caller's own. Not set: none yet." }) })
+  .meta({ id: "NewUser" });
+const userChange = z.strictObject({ name: label.optional(), email: email.nullish(), login: login.nullish() }).meta({ id: "UserChange" });
+const membership = z
+  .strictObject({ user_id: chosenId, tenant_id: chosenId, project_id: chosenId.nullable(), role: z.enum(ROLES), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
+  .meta({ id: "Membership" });
+const tenantRole = z.strictObject({ role: z.enum(ROLES) }).meta({ id: "TenantRole" });
+const projectRole = z.strictObject({ role: z.enum(PROJECT_ROLES) }).meta({ id: "ProjectRole" });
+
+const times = (kept: Kept<object>): JsonObject => ({ etag: etagOf(kept), created_at: isoOrNull(kept.createdAtMs), updated_at: isoOrNull(kept.updatedAtMs) });
+
+function shownUser(kept: Kept<StoredUser>): JsonObject {
+  const { id, tenantId, name, email: address, login: known } = kept;
+  return { id, tenant_id: tenantId, name, email: address ?? null, login: known == null ? null : { issuer: known.issuer, subject: known.subject }, ...times(kept) };
+}
+function shownMembership(kept: Kept<Membership>): JsonObject {
+  return { user_id: kept.userId, tenant_id: kept.tenantId, project_id: kept.projectId, role: kept.role, ...times(kept) };
+}
+const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => ({ status, body: shownUser(kept), etag: etagOf(kept) });
+
+async function theUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
+  const found = await store.findUser(id);
+  if (found === null || found.tenantId !== tenantId) throw nothingThere();
+  return found;
+}
+
+/** Who stands below a user in the tenant changes nothing of the user: a login that is exchanged would be another person. */
+async function demandNotAbove(call: AdminCall<unknown, unknown>, store: Reader, userId: string): Promise<void> {
+  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId });
+  for (const { role } of data) demandRoleWithin(call.role, role, "user");
+}
+
+/** A tenant without an owner could be given to nobody any more. */
+async function demandAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
+  const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
+  if (data.length === 1 && data[0]!.userId === userId) throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
+}
+
+const listUsers = reading({
+  id: "listUsers",
+  path: "/tenants/{tenant}/users",
+  tag: "users",
+  summary: "Users of a tenant",
+  query: z.strictObject({ ...pageQuery, search, email: email.optional() }),
+  answer: listOf(user, "UserList"),
+  run: async ({ place, query }, store) => ({
+    body: listed(await store.listUsers(pageOf(query), { tenantId: place!.tenantId, ...(query.search !== undefined && { search: query.search }), ...(query.email !== undefined && { email: query.email }) }), shownUser),
+  }),
+});
+const createUser = writing({
+  method: "post",
+  id: "createUser",
+  path: "/tenants/{tenant}/users",
+  tag: "users",
+  summary: "Make a user, with a role in the tenant where one is given",
+  query: z.strictObject(dryRunQuery),
+  body: newUser,
+  answer: user,
+  run: async ({ place, role, body }, writer) => {
+    const { tenantId } = place!;
+    if (body.role != null) demandRoleWithin(role, body.role, "role");
+    const made = await writer.createUser({ id: body.id, tenantId, name: body.name ?? body.id, email: body.email ?? null, login: body.login ?? null });
+    if (body.role != null) await writer.putMembership({ userId: made.id, tenantId, projectId: null, role: body.role });
+    return answerUser(made, 201);
+  },
+});
+const readUser = reading({
+  id: "readUser",
+  path: "/tenants/{tenant}/users/{user}",
+  tag: "users",
+  summary: "One user",
+  answer: user,
+  run: async ({ place, params }, store) => answerUser(await theUser(store, place!.tenantId, params["user"]!)),
+});
+const updateUser = writing({
+  method: "patch",
+  id: "updateUser",
+  path: "/tenants/{tenant}/users/{user}",
+  tag: "users",
+  summary: "Change a user's name, address or login",
+  query: z.strictObject(dryRunQuery),
+  body: userChange,
+  answer: user,
+  run: async (call, writer) => {
+    const { place, params, body, ifMatch } = call;
+    const there = await theUser(writer, place!.tenantId, params["user"]!);
+    await demandNotAbove(call, writer, there.id);
+    demandEtag(ifMatch, there);
+    const { name = there.name, email: address = there.email ?? null, login: known = there.login ?? null } = body;
+    return answerUser(await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known })));
+  },
+});
+const deleteUser = writing({
+  method: "delete",
+  id: "deleteUser",
+  path: "/tenants/{tenant}/users/{user}",
+  tag: "users",
+  summary: "Remove a user with memberships and personal tokens",
+  query: z.strictObject(dryRunQuery),
+  run: async (call, writer) => {
+    const there = await theUser(writer, call.place!.tenantId, call.params["user"]!);
+    await demandNotAbove(call, writer, there.id);
+    demandEtag(call.ifMatch, there);
+    if (there.id === call.caller.token.userId) throw new GatewayError("conflict", "This is the user of the access token of this very request. Somebody else has to remove it.");
+    await demandAnotherOwner(writer, there.tenantId, there.id);
+    await writer.removeUser(there.id);
+    return { body: null };
+  },
+});
+
+function membershipOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
+  const word = reach === "tenant" ? "Tenant" : "Project";
+  const base = `/${reach}s/{${reach}}/memberships`;
+  const where = reach === "tenant" ? "the whole tenant" : "a project";
+  const list = reading({
+    id: `list${word}Memberships`,
+    path: base,
+    tag: "memberships",
+    summary: `Roles of users in ${where}`,
+    query: z.strictObject({ ...pageQuery, user_id: chosenId.optional(), role: z.enum(ROLES).optional() }),
+    answer: listOf(membership, `${word}MembershipList`),
+    run: async ({ place, query }, store) => {
+      const filter = { ...place!, ...(query.user_id !== undefined && { userId: query.user_id }), ...(query.role !== undefined && { role: query.role }) };
+      return { body: listed(await store.listMemberships(pageOf(query), filter), shownMembership) };
+    },
+  });
+  const put = writing({
+    method: "put",
+    id: `put${word}Membership`,
+    path: `${base}/{user}`,
+    tag: "memberships",
+    summary: `Give a user a role in ${where}, or another one`,
+    query: z.strictObject(dryRunQuery),
+    body: reach === "tenant" ? tenantRole : projectRole,
+    answer: membership,
+    run: async (call, writer) => {
+      const { place, params, body, ifMatch, caller, role: own } = call;
+      const { tenantId, projectId } = place!;
+      const { id: userId } = await theUser(writer, tenantId, params["user"]!);
+      const given: Role = body.role;
+      demandRoleWithin(own, given, "role");
+      const there = await writer.findMembership(userId, projectId);
+      if (there !== null) {
+        demandRoleWithin(own, there.role, "role");
+        demandEtag(ifMatch, there);
+        if (userId === caller.token.userId && there.role !== given) throw new GatewayError("conflict", "Nobody changes the own role. Ask somebody with the same role or a higher one.");
+        if (projectId === null && there.role === "owner" && !roleAtLeast(given, "owner")) await demandAnotherOwner(writer, tenantId, userId);
+      } else if (ifMatch !== null) throw new GatewayError("etag_mismatch", "The user has no role here yet.");
+      const put = await writer.putMembership({ userId, tenantId, projectId, role: given });
+      return { status: there === null ? 201 : 200, body: shownMembership(put), etag: etagOf(put) };
+    },
+  });
+  const remove = writing({
+    method: "delete",
+    id: `delete${word}Membership`,
+    path: `${base}/{user}`,
+    tag: "memberships",
+    summary: `Take a user's role in ${where} away`,
+    query: z.strictObject(dryRunQuery),
+    run: async ({ place, params, ifMatch, caller, role: own }, writer) => {
+      const { tenantId, projectId } = place!;
+      const { id: userId } = await theUser(writer, tenantId, params["user"]!);
+      const there = await writer.findMembership(userId, projectId);
+      if (there === null) throw nothingThere();
+      demandRoleWithin(own, there.role, "role");
+      demandEtag(ifMatch, there);
+      if (userId === caller.token.userId) throw new GatewayError("conflict", "Nobody takes the own role away. Ask somebody with the same role or a higher one.");
+      if (projectId === null && there.role === "owner") await demandAnotherOwner(writer, tenantId, userId);
+      await writer.removeMembership(userId, projectId);
+      return { body: null };
+    },
+  });
+  return [list, put, remove];
+}
+
+export const USER_OPERATIONS: readonly AdminOperation[] = [listUsers, createUser, readUser, updateUser, deleteUser, ...membershipOperations("tenant"), ...membershipOperations("project")];
