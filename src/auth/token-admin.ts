@@ -10,9 +10,9 @@ import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS: Readonly<Record<TokenKind, number>> = { personal: 90, project: 365 };
-const LONGEST_DAYS = 36_500;
+export const LONGEST_DAYS = 36_500;
 const DEFAULT_OVERLAP_MS = DAY_MS;
-const SHORTEST_OVERLAP_MS = 30 * 60_000;
+export const SHORTEST_OVERLAP_MS = 30 * 60_000;
 const LISTED = 20;
 const MAX_NARROWING = 100;
 const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
@@ -37,6 +37,8 @@ export interface TokenRequest {
   readonly ipRanges?: readonly string[];
   /** Above 0; 90 (personal) or 365 (project) if left out, or the tenant's cap where that is less. */
   readonly expiresInDays?: number | null;
+  /** As in StoredToken. */
+  readonly createdBy?: string | null;
 }
 
 export interface IssuedToken {
@@ -77,6 +79,7 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
     lifetimeMs,
     expiresAtMs: nowMs + lifetimeMs,
     revokedAtMs: null,
+    createdBy: request.createdBy ?? null,
   };
   await writer.createToken(record);
   return { id, text, record };

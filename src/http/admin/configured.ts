@@ -14,7 +14,7 @@ import { checked, problemsError } from "./input.ts";
 import { demandAddresses } from "./documents.ts";
 import type { DocumentRule } from "./document-rule.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
-import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, label, listOf, pageQuery, search, time } from "./schemas.ts";
+import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, listOf, pageQuery, search, time } from "./schemas.ts";
 
 export interface ConfiguredContext {
   readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
@@ -83,7 +83,7 @@ function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wan
   const sent = Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && value !== undefined && !(before !== null && HEAD.has(key))));
   const given = name ?? before?.name ?? null;
   if (rule.named === "singleton") return { name: SETTINGS_NAME, document: checkedDocument(rule, sent, before) };
-  const checkedName = given === null ? null : checked(z.strictObject({ name: rule.named === "id" ? label : (rule.name ?? chosenId) }), { name: given }).name;
+  const checkedName = given === null ? null : checked(z.strictObject({ name: rule.name ?? chosenId }), { name: given }).name;
   if (checkedName === null && rule.named === "name") throw new GatewayError("invalid_request", "name: is missing", { param: "name" });
   if (before !== null && rule.named === "name" && checkedName !== before.name) throw new GatewayError("invalid_request", "name: it is what others refer to, and stays; make another one", { param: "name" });
   return { name: checkedName, document: checkedDocument(rule, sent, before) };
@@ -260,7 +260,7 @@ export function configuredOperations(context: ConfiguredContext): readonly Admin
     const rule = context.rules[noun];
     if (rule === undefined) return [];
     const { schema } = WORDS[noun];
-    const named = rule.named === "singleton" ? {} : { name: rule.named === "name" ? (rule.name ?? chosenId) : label.nullish() };
+    const named = rule.named === "singleton" ? {} : { name: rule.named === "name" ? (rule.name ?? chosenId) : (rule.name ?? chosenId).nullish() };
     const sent = z.looseObject(named).meta({ id: `New${schema}`, description: `${schema} with its fields as in the configuration file.` });
     const patch = z.looseObject({}).meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
     const answered = z.looseObject(HEAD_SHAPE).meta({ id: schema });

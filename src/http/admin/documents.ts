@@ -1,5 +1,7 @@
 // The rules of all nouns: what a document has to be beyond its form, and what it may bring.
 import { z } from "zod";
+import { priceSchema } from "../../accounting/price-settings.ts";
+import { budgetSchema, limitSchema } from "../../admission/settings.ts";
 import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
 import { OPERATOR_TENANT } from "../../auth/grants.ts";
 import { scopeSettings } from "../../config/sections.ts";
@@ -13,7 +15,19 @@ import { routeRule } from "./route-rule.ts";
 
 /** Rules of all nouns. */
 export function documentRules(world: DocumentWorld): Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>> {
-  return { routes: routeRule(world), providers: providerRule(world), settings: { schema: scopeSettings, named: "singleton", problems: () => Promise.resolve([]) } };
+  return {
+    routes: routeRule(world),
+    providers: providerRule(world),
+    limits: formAlone(limitSchema, "id"),
+    budgets: formAlone(budgetSchema, "id"),
+    prices: formAlone(priceSchema, "name"),
+    settings: formAlone(scopeSettings, "singleton"),
+  };
+}
+
+/** Its schema says all that there is to say. */
+function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRule {
+  return { schema, named, problems: () => Promise.resolve([]) };
 }
 
 const EXPANSION = /\$\{[^}]*\}/;

@@ -1,7 +1,7 @@
 // What the configuration file says, in the form that the admin API shows: without credentials.
 import type { Place } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { ProviderEntry } from "../../providers/settings.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
 import type { DocumentWorld } from "./document-rule.ts";
@@ -40,5 +40,5 @@ function asJson(value: unknown): JsonObject {
 
 /** Its address and settings are the operator's own business; that it is there is not. */
 function shownProvider({ family, enabled, models }: ProviderEntry): JsonObject {
-  return { type: family, enabled, models: asJson({ models })["models"] as Json };
+  return { type: family, enabled, ...asJson({ models }) };
 }

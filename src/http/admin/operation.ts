@@ -70,7 +70,7 @@ interface Described<Body extends z.ZodType, Query extends z.ZodType> {
   /** Of the answer's body; absent: there is none. */
   readonly answer?: z.ZodType;
   /** The place of an operation whose path names none. Null: of none. */
-  readonly placeOf?: (body: z.output<Body>, caller: AdminCaller) => Place | null;
+  placeOf?(body: z.output<Body>, caller: AdminCaller): Place | null;
 }
 
 export interface ReadOperation<Body extends z.ZodType = z.ZodType, Query extends z.ZodType = z.ZodType> extends Described<Body, Query> {
@@ -85,8 +85,7 @@ export interface WriteOperation<Body extends z.ZodType = z.ZodType, Query extend
   run(call: AdminCall<z.output<Body>, z.output<Query>>, writer: Writer): Promise<Answer>;
 }
 /** With the types of its body and query forgotten. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type AdminOperation = ReadOperation<any, any> | WriteOperation<any, any>;
+export type AdminOperation = ReadOperation | WriteOperation;
 
 export function reading<Body extends z.ZodType, Query extends z.ZodType>(operation: Omit<ReadOperation<Body, Query>, "method">): AdminOperation {
   return { ...operation, method: "get" };

@@ -72,7 +72,7 @@ interface Named {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-function namedIn({ targets, fallbacks = [], content_policy_fallbacks: refused = [], context_window_fallbacks: windows = {} }: RouteEntry): readonly Named[] {
+function namedIn({ targets, fallbacks = [], content_policy_fallbacks: afterRefusal = [], context_window_fallbacks: windows = {} }: RouteEntry): readonly Named[] {
   const list = (key: string, entries: NonNullable<RouteEntry["fallbacks"]>): readonly Named[] =>
     entries.map((entry, index) => {
       if (typeof entry === "string") return { path: [key, index], model: entry.startsWith("route:") ? null : entry, params: {} };
@@ -83,7 +83,7 @@ function namedIn({ targets, fallbacks = [], content_policy_fallbacks: refused = 
   return [
     ...targets.map((target, index) => (typeof target === "string" ? { path: ["targets", index], model: target, params: {} } : { path: ["targets", index], model: target.model, params: target.params ?? {} })),
     ...list("fallbacks", fallbacks),
-    ...list("content_policy_fallbacks", refused),
+    ...list("content_policy_fallbacks", afterRefusal),
     ...Object.entries(windows).map(([from, model]) => ({ path: ["context_window_fallbacks", from], model, params: {} })),
   ];
 }

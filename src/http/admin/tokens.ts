@@ -1,15 +1,17 @@
 // Access tokens: of projects, and personal ones of users (decisions 2.4 to 2.7, 2.11). A secret is answered once, by the request that made it.
 import { z } from "zod";
-import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "../../auth/access-token.ts";
+import { parseTokenText, type TokenKind } from "../../auth/access-token.ts";
 import { demandPermissionsWithin, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
 import { demandNarrowingWithin } from "../../auth/narrowing-grants.ts";
-import { DEFAULT_OVERLAP_MS, lifetime, LONGEST_DAYS, rotated, SHORTEST_OVERLAP_MS } from "../../auth/token-life.ts";
+import { createToken, type IssuedToken, LONGEST_DAYS, rotateToken, SHORTEST_OVERLAP_MS } from "../../auth/token-admin.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type AccessToken, PERMISSIONS, ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isIpRange } from "../../wire/ip-range.ts";
 import type { Kept, StoredToken } from "../../store/records.ts";
 import type { Reader } from "../../store/reader.ts";
+import { StoreError } from "../../store/store.ts";
+import type { Writer } from "../../store/writer.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, isoOrNull, label, listed, listOf, pageOf, pageQuery, search, time } from "./schemas.ts";
 
@@ -72,8 +74,12 @@ function shownToken(kept: Kept<StoredToken>, nowMs: number): JsonObject {
 
 const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unknown>, "nowMs">): Answer => ({ body: shownToken(kept, nowMs), etag: etagOf(kept) });
 
-function issued(kept: Kept<StoredToken>, text: string, { nowMs, dryRun }: AdminCall<unknown, unknown>, status: 200 | 201): Answer {
-  return { status, body: { ...shownToken(kept, nowMs), token: dryRun ? null : text }, etag: etagOf(kept) };
+/** The text stands in the answer of the request that made it, and nowhere else. `make` says in an Error what is wrong with `param`. */
+async function issued(call: AdminCall<unknown, unknown>, writer: Writer, status: 200 | 201, make: () => Promise<IssuedToken>): Promise<Answer> {
+  const { id, text } = await asked("expires_in_days", make);
+  const kept = await writer.findToken(id);
+  if (kept === null) throw nothingThere();
+  return { status, body: { ...shownToken(kept, call.nowMs), token: call.dryRun ? null : text }, etag: etagOf(kept) };
 }
 
 async function theToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
@@ -95,12 +101,13 @@ async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, ri
   for (const { role } of data) demandRoleWithin(call.role, role, "user_id");
 }
 
-/** What the life of tokens says is wrong, under the field that it is about. */
-function asked<T>(param: string, rule: () => T): T {
+/** The life of tokens is all that is left to be wrong once the form of a request is right. */
+async function asked<T>(param: string, rule: () => Promise<T>): Promise<T> {
   try {
-    return rule();
+    return await rule();
   } catch (thrown) {
-    throw new GatewayError("invalid_request", thrown instanceof Error ? thrown.message : String(thrown), { param });
+    if (thrown instanceof GatewayError || thrown instanceof StoreError || !(thrown instanceof Error)) throw thrown;
+    throw new GatewayError("invalid_request", thrown.message, { param, cause: thrown });
   }
 }
 
@@ -151,13 +158,12 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
       const of = await owner({ ...call, body }, writer);
       const rights = { ...of, permissions: body.permissions ?? [], models: body.models ?? [], routes: body.routes ?? [], ipRanges: body.ip ?? [] };
       await demandWithin(call, writer, rights);
-      const tenant = await writer.findTenant(of.tenantId);
-      const lifetimeMs = asked("expires_in_days", () => lifetime(kind, tenant ?? undefined, body.expires_in_days ?? null));
-      const { id, text, sha256 } = newAccessToken(kind);
-      const { nowMs, caller } = call;
-      const createdBy = caller.token.userId ?? `token:${caller.token.id}`;
-      const made = await writer.createToken({ ...rights, id, name: body.name, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: nowMs, lifetimeMs, expiresAtMs: nowMs + lifetimeMs, revokedAtMs: null, createdBy });
-      return issued(made, text, call, 201);
+      const { caller, nowMs } = call;
+      const request = {
+        ...rights, name: body.name, personal: kind === "personal", expiresInDays: body.expires_in_days ?? null,
+        createdBy: caller.token.userId ?? `token:${caller.token.id}`,
+      };
+      return await issued(call, writer, 201, () => createToken(writer, request, nowMs));
     },
   });
   const read = reading({ ...about, id: `read${word}Token`, path: `${base}/{id}`, summary: `One ${what}`, answer: token, run: async (call, store) => answer(await theToken(call, store), call) });
@@ -195,11 +201,9 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
       await demandWithin(call, writer, there);
       demandEtag(call.ifMatch, there);
       if (there.revokedAtMs !== null) throw new GatewayError("conflict", "The access token is revoked, which is for good. Make a new one.");
-      const tenant = await writer.findTenant(there.tenantId);
-      const lifetimeMs = asked("expires_in_days", () => lifetime(kind, tenant ?? undefined, call.body.expires_in_days ?? null, there.lifetimeMs));
-      const { text, sha256 } = newTokenText(kind, there.id);
-      const overlapMs = call.body.overlap_minutes == null ? DEFAULT_OVERLAP_MS : call.body.overlap_minutes * 60_000;
-      return issued(await writer.changeToken(there.id, (now) => ({ ...now, ...rotated(now, sha256, lifetimeMs, overlapMs, call.nowMs) })), text, call, 200);
+      const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
+      const options = { overlapMs: minutes == null ? null : minutes * 60_000, expiresInDays: expires ?? null };
+      return await issued(call, writer, 200, () => rotateToken(writer, there.id, options, call.nowMs));
     },
   });
   const revoke = writing({

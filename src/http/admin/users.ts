@@ -167,8 +167,8 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
         if (userId === caller.token.userId && there.role !== given) throw new GatewayError("conflict", "Nobody changes the own role. Ask somebody with the same role or a higher one.");
         if (projectId === null && there.role === "owner" && !roleAtLeast(given, "owner")) await demandAnotherOwner(writer, tenantId, userId);
       } else if (ifMatch !== null) throw new GatewayError("etag_mismatch", "The user has no role here yet.");
-      const put = await writer.putMembership({ userId, tenantId, projectId, role: given });
-      return { status: there === null ? 201 : 200, body: shownMembership(put), etag: etagOf(put) };
+      const kept = await writer.putMembership({ userId, tenantId, projectId, role: given });
+      return { status: there === null ? 201 : 200, body: shownMembership(kept), etag: etagOf(kept) };
     },
   });
   const remove = writing({

@@ -1,0 +1,104 @@
+// The admin API over a real store and a real snapshot, without sockets: three tenants, people of every role, tokens of every kind.
+import { createToken } from "../../src/auth/token-admin.ts";
+import { openSealer } from "../../src/config/sealing.ts";
+import type { Environment } from "../../src/config/environment.ts";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { type Clock, systemClock } from "../../src/core/clock.ts";
+import { type Role, ROLES } from "../../src/core/identity.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import { createApp } from "../../src/http/app.ts";
+import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
+import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/store/store.ts";
+
+export interface Told {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: any;
+}
+
+export interface AdminWorld {
+  readonly store: Store;
+  readonly source: SnapshotSource;
+  /** Texts of tokens by name: `acme.owner`, ..., `acme.site.maintainer`, ..., `default.owner` (the operator), `beta.owner`, ... */
+  readonly tokens: ReadonlyMap<string, string>;
+  /** `as`: a name of `tokens`, or null for no token. */
+  send(as: string | null, method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Told>;
+  fetch(request: Request): Promise<Response>;
+  close(): Promise<void>;
+}
+
+export interface AdminWorldOptions {
+  readonly file?: string | null;
+  readonly clock?: Clock;
+  /** Stands between the API and the store. */
+  readonly between?: (store: Store) => Store;
+}
+
+const PROJECTS = [["acme", "site"], ["acme", "app"], ["beta", "lab"]] as const;
+
+export async function openAdminWorld({ file = null, clock = systemClock, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
+  const store = await openSqliteStore({ file: ":memory:", sealer: openSealer([new Uint8Array(32).fill(7)]), clock });
+  await store.migrate();
+  const tokens = await people(store, clock.now());
+  const environment: Environment = readEnvironment({});
+  const families = [...providers.values()];
+  const problems: string[] = [];
+  const source = await openSnapshotSource({ file, store, families, environment, onProblem: ({ message }) => problems.push(message) });
+  const app = createApp({
+    clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
+    notReady: () => null, callsInFlight: () => 0, targets: () => [],
+    admin: { store: between(store), families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+  });
+  const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });
+  return {
+    store,
+    source,
+    tokens,
+    fetch,
+    async send(as, method, path, body, headers = {}) {
+      const authorization = as === null ? {} : { authorization: `Bearer ${tokens.get(as) ?? as}` };
+      const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+      const sent = text === undefined ? {} : { body: text, headers: { "content-type": "application/json" } };
+      const response = await fetch(new Request(`http://gateway.test${path}`, { method, ...sent, headers: { ...authorization, ...sent.headers, ...headers } }));
+      const told = await response.text();
+      return { status: response.status, headers: response.headers, text: told, body: told.startsWith("{") ? (JSON.parse(told) as JsonObject) : null };
+    },
+    async close() {
+      source.close();
+      await store.close();
+    },
+  };
+}
+
+/** Users are called `<tenant>-<role>`, those with a role in one project only `<project>-<role>`. */
+async function people(store: Store, nowMs: number): Promise<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>();
+  await store.createFirst({
+    tenant: { id: "default", name: "Default" }, project: { id: "default", tenantId: "default", name: "Default" }, user: { id: "owner", tenantId: "default", name: "Owner" },
+    membership: { userId: "owner", tenantId: "default", projectId: null, role: "owner" },
+    token: {
+      id: "first0000000", kind: "project", name: "first", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], models: [], routes: [], ipRanges: [],
+      secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }], createdAtMs: nowMs, lifetimeMs: 1, expiresAtMs: nowMs + 1, revokedAtMs: null,
+    },
+  });
+  await store.change(LOCAL_ACTOR, async (writer) => {
+    const personal = async (name: string, tenantId: string, projectId: string | null, role: Role): Promise<void> => {
+      const userId = name.replaceAll(".", "-");
+      await writer.createUser({ id: userId, tenantId, name: userId });
+      await writer.putMembership({ userId, tenantId, projectId, role });
+      texts.set(name, (await createToken(writer, { name, personal: true, userId }, nowMs)).text);
+    };
+    for (const id of ["acme", "beta"]) await writer.createTenant({ id, name: id });
+    for (const [tenantId, id] of PROJECTS) await writer.createProject({ id, tenantId, name: id });
+    for (const tenantId of ["default", "acme", "beta"]) for (const role of ROLES) await personal(`${tenantId}.${role}`, tenantId, null, role);
+    for (const role of ["viewer", "developer", "maintainer"] as const) {
+      await personal(`site-only.${role}`, "acme", "site", role);
+      for (const [tenantId, projectId] of PROJECTS) texts.set(`${tenantId}.${projectId}.${role}`, (await createToken(writer, { name: role, projectId, role }, nowMs)).text);
+    }
+  });
+  return texts;
+}
