@@ -4,6 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import { type AccessToken, type Membership, type Permission, type Role, ROLES, roleAtLeast } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Requirement } from "./admin-operations.ts";
+import { membershipsOf } from "./memberships.ts";
 
 /** The tenant whose owners run the gateway, and reach every tenant. */
 export const OPERATOR_TENANT = "default";
@@ -23,7 +24,7 @@ export interface AdminCaller {
 }
 
 export function adminCaller(token: AccessToken, snapshot: Pick<Snapshot, "memberships">): AdminCaller {
-  const memberships = token.userId === null ? [] : (snapshot.memberships.get(token.userId) ?? []).filter(({ tenantId }) => tenantId === token.tenantId);
+  const memberships = membershipsOf(token, snapshot);
   const isOperator = token.kind === "personal" && token.tenantId === OPERATOR_TENANT && memberships.some(({ projectId, role }) => projectId === null && role === "owner");
   return { token, isOperator, memberships };
 }

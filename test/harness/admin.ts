@@ -1,8 +1,8 @@
 // The admin API over a real store and a real snapshot, without sockets: three tenants, people of every role, tokens of every kind.
 import { createToken } from "../../src/auth/token-admin.ts";
+import { openLogins } from "../../src/auth/logins.ts";
 import { openSealer } from "../../src/config/sealing.ts";
-import type { Environment } from "../../src/config/environment.ts";
-import { readEnvironment } from "../../src/config/environment.ts";
+import { type Environment, readEnvironment } from "../../src/config/environment.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { type Role, ROLES } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -12,6 +12,7 @@ import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/sour
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
+import { UpstreamFault } from "../../src/wire/upstream.ts";
 
 export interface Told {
   readonly status: number;
@@ -48,8 +49,9 @@ export async function openAdminWorld({ file = null, clock = systemClock, between
   const families = [...providers.values()];
   const problems: string[] = [];
   const source = await openSnapshotSource({ file, store, families, environment, onProblem: ({ message }) => problems.push(message) });
+  const logins = openLogins({ upstream: { send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")) }, clock, onFault: () => {} });
   const app = createApp({
-    clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
+    clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, logins, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
     notReady: () => null, callsInFlight: () => 0, targets: () => [],
     admin: { store: between(store), families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
   });
