@@ -2,6 +2,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { openLogins } from "./auth/logins.ts";
+import { openMemoryLimits } from "./admission/memory.ts";
+import { type Crossed, thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
 import { handleChat } from "./chat/handle.ts";
@@ -15,12 +17,13 @@ import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
 import { openServer } from "./http/server.ts";
 import { openTraffic } from "./http/traffic.ts";
-import { openLog } from "./observe/log.ts";
-import { openMetrics } from "./observe/metrics.ts";
+import { type Log, openLog } from "./observe/log.ts";
+import { type Metrics, openMetrics } from "./observe/metrics.ts";
 import { batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
+import { openLimitCounts } from "./store/limit-counts.ts";
 import { openSnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
 import { openLedger } from "./store/open-ledger.ts";
@@ -72,6 +75,13 @@ function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): 
   return { provider: providerId, credential: lastFour === null ? kind : `${kind} …${lastFour}`, reason, minutes: forMs / 60_000 };
 }
 
+/** An event, told once in a window of the budget. */
+function tellThreshold({ account: { rule, value }, threshold, standing }: Crossed, log: Log, metrics: Metrics): void {
+  metrics.thresholdReached(rule.id);
+  const { tenantId: tenant, projectId: project, id, name, unit, limit } = rule;
+  log.warn({ event: "budget_threshold", tenant, project, budget: name, budget_id: id, value, percent: threshold.percent, degrade_to: threshold.degradeTo, unit, limit, used: standing.used }, "a budget has reached a threshold");
+}
+
 /** One port for all targets: the sandbox answers in this process, everything else over the network. */
 function openUpstream(proxy: string | null): UpstreamClient {
   const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
@@ -84,7 +94,8 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const upstream = openUpstream(upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, ledger: noLedger, traffic };
+  const limits = openMemoryLimits({ clock: systemClock });
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, ledger: noLedger, traffic, limits, onCharged: () => {} };
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
@@ -116,7 +127,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, ledger, traffic };
+  const limits = openMemoryLimits({ clock: systemClock, keeper: openLimitCounts(join(options.dataFolder, "limits.sqlite")), onFault });
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -151,6 +163,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await server.stop(true);
       source.close();
       await ledger.end();
+      await limits.close();
       await store.close();
       observer.flush();
       log.close();

@@ -3,6 +3,7 @@
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { LimitTouch } from "../core/record.ts";
 import { isShortage, type LimitStore, type Need, type Reservation, type Shortage, type Standing } from "./limit-store.ts";
+import type { OnCharged } from "./thresholds.ts";
 
 /** The most that an attempt may use. */
 export interface Demand {
@@ -36,9 +37,6 @@ export type Refused =
 export function isRefused(result: Admitted | Refused): result is Refused {
   return "kind" in result;
 }
-
-/** Told of an account whose rule has thresholds: it was charged, or it has refused. */
-export type OnCharged = (account: Account, refused: Standing | null) => void;
 
 /** An account as this call holds it: for the whole of it, or for one attempt. */
 interface Held {
@@ -255,9 +253,14 @@ function isCounted({ unit }: LimitRule): boolean {
 }
 
 function boundOf({ account: { rule }, last }: Held, demand: Demand): number | null {
+  // the call is one request, and takes one place, however many attempts it makes
+  return isCounted(rule) && !countsAttempts(rule) && last !== null ? 0 : boundAt(rule, demand);
+}
+
+/** What the first attempt of a call may use; null: the price is not known, and the budget denies that. */
+export function boundAt(rule: LimitRule, demand: Demand): number | null {
   if (!isCounted(rule)) return demand.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
-  if (!countsAttempts(rule)) return last === null ? 1 : 0;
-  return rule.unit === "requests" ? demand.requests : 1;
+  return rule.unit === "requests" && countsAttempts(rule) ? demand.requests : 1;
 }
 
 function usedOfCall(held: Held, wasCalled: boolean): number {

@@ -1,23 +1,34 @@
 // The headers in which OpenAI's clients look for what is left (decisions 4.4): of the requests and of the tokens, each of the tightest that applied.
-import type { Account } from "../core/limit.ts";
+import type { Account, LimitUnit } from "../core/limit.ts";
 import type { Standing } from "./limit-store.ts";
-
-const UNITS = ["requests", "tokens"] as const;
 
 /** Null: nothing that has such a header applied. `nowMs` is the time since 1970. */
 export function rateHeaders(standings: ReadonlyMap<Account, Standing>, nowMs: number): Readonly<Record<string, string>> | null {
-  let headers: Record<string, string> | null = null;
-  for (const unit of UNITS) {
-    let tightest: Standing | null = null;
-    for (const [{ rule }, standing] of standings) if (rule.unit === unit && (tightest === null || standing.remaining < tightest.remaining)) tightest = standing;
-    if (tightest === null) continue;
-    headers ??= {};
-    headers[`x-ratelimit-limit-${unit}`] = String(tightest.limit);
-    headers[`x-ratelimit-remaining-${unit}`] = String(tightest.remaining);
-    // what never comes back has no time
-    if (tightest.resetsAtMs !== null || tightest.used === 0) headers[`x-ratelimit-reset-${unit}`] = duration(tightest.resetsAtMs === null ? 0 : tightest.resetsAtMs - nowMs);
-  }
-  return headers;
+  const requests = tightestOf("requests", standings);
+  const tokens = tightestOf("tokens", standings);
+  return requests === null && tokens === null ? null : { ...(requests !== null && requestHeaders(requests, nowMs)), ...(tokens !== null && tokenHeaders(tokens, nowMs)) };
+}
+
+function tightestOf(unit: LimitUnit, standings: ReadonlyMap<Account, Standing>): Standing | null {
+  let tightest: Standing | null = null;
+  for (const [{ rule }, standing] of standings) if (rule.unit === unit && (tightest === null || standing.remaining < tightest.remaining)) tightest = standing;
+  return tightest;
+}
+
+function requestHeaders(standing: Standing, nowMs: number): Readonly<Record<string, string>> {
+  const reset = resetIn(standing, nowMs);
+  return { "x-ratelimit-limit-requests": String(standing.limit), "x-ratelimit-remaining-requests": String(standing.remaining), ...(reset !== null && { "x-ratelimit-reset-requests": reset }) };
+}
+
+function tokenHeaders(standing: Standing, nowMs: number): Readonly<Record<string, string>> {
+  const reset = resetIn(standing, nowMs);
+  return { "x-ratelimit-limit-tokens": String(standing.limit), "x-ratelimit-remaining-tokens": String(standing.remaining), ...(reset !== null && { "x-ratelimit-reset-tokens": reset }) };
+}
+
+/** Null: what is used never comes back. */
+function resetIn({ used, resetsAtMs }: Standing, nowMs: number): string | null {
+  if (resetsAtMs === null) return used === 0 ? duration(0) : null;
+  return duration(resetsAtMs - nowMs);
 }
 
 /** As Go writes it, in whole seconds, rounded up: `1s`, `6m0s`, `24h0m0s`. */

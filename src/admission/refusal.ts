@@ -4,7 +4,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Account, LimitRule, LimitScope } from "../core/limit.ts";
 import { formatRetryAfter } from "../wire/retry-after.ts";
-import type { Refused } from "./call-admission.ts";
+import { boundAt, type Demand, type Refused } from "./call-admission.ts";
 import type { Shortage, Standing } from "./limit-store.ts";
 
 /** `nowMs` is the time since 1970. */
@@ -60,6 +60,14 @@ function described(account: Account, { remaining, resetsAtMs }: Standing): JsonO
     remaining: shown(remaining),
     resets_at: resetsAtMs === null ? null : new Date(Math.ceil(resetsAtMs)).toISOString(),
   };
+}
+
+/** For an explanation: how the account stands, and what the call would set aside. */
+export function explainedAccount(account: Account, standing: Standing, demand: Demand): JsonObject {
+  const { rule } = account;
+  const units = boundAt(rule, demand);
+  const shown = units === null ? null : rule.unit === "nano_usd" ? usd(units) : units;
+  return { id: rule.id, kind: rule.kind, mode: rule.mode, ...described(account, standing), reserves: shown, fits: units !== null && (units === 0 || units <= standing.remaining) };
 }
 
 function named({ rule, value }: Account): JsonObject {

@@ -26,7 +26,7 @@ const MAX_TOLD = 32;
 export function answerHeaders(call: Call, fitted: FittedRequest | null, target: Target | null, contentType: string): Record<string, string> {
   const headers = baseHeaders(call.traceId, call.ownMs());
   headers["content-type"] = contentType;
-  Object.assign(headers, call.cors);
+  Object.assign(headers, call.cors, call.rateHeaders());
   if (target !== null) {
     headers["x-gateway-model"] = targetName(target);
     headers["x-gateway-attempts"] = String(call.record.attempts.length);

@@ -1,5 +1,6 @@
 // What one attempt has of its own within the call: a signal that ends it alone, the clocks of its route, and the records that it leaves.
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
+import type { Usage } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Attempt } from "../core/record.ts";
 import type { RouteTimeouts } from "../core/route.ts";
@@ -11,6 +12,8 @@ export class AttemptScope {
   /** One for each request that went out: several where choices are fanned out. */
   readonly attempts: Attempt[] = [];
   readonly startedMs: number;
+  /** What is seen so far of what it uses; null: nothing. */
+  usage: () => Usage | null = () => null;
   readonly #call: Call;
   readonly #cancellation = new Cancellation();
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,5 +1,6 @@
 // One call from arrival to its record: its clock, its one abort signal, what is known of it so far. The record is published exactly once.
 import { clientAddress } from "../auth/client-address.ts";
+import { LimitedCall } from "../admission/limited-call.ts";
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { MAX_TIMER_MS } from "../core/clock.ts";
@@ -44,6 +45,9 @@ export class Call {
   mayPrice = false;
   /** The answer is to say what it cost. */
   tellsCost = false;
+  /** Null: no limit applies to the caller. */
+  limited: LimitedCall | null = null;
+  #endUser: string | null = null;
   #waitedMs = 0;
   #waitingSinceMs: number | null = null;
   /** Waits that go on; several choices wait side by side. */
@@ -110,6 +114,7 @@ export class Call {
     const { record } = this;
     record.modelAsked = request.options.model;
     record.stream = request.params.stream === true;
+    this.#endUser = request.params.user ?? request.params.safety_identifier ?? null;
     record.metadata = request.options.metadata;
     record.messages = statistics(request);
     const ownMs = request.options.timeoutMs ?? this.#clientLimitMs();
@@ -149,11 +154,13 @@ export class Call {
     this.record.userId = principal.userId;
     this.mayDebug = principal.permissions.has("debug");
     this.mayPrice = principal.permissions.has("custom_price");
+    const caller = this.snapshot.limitRules.forCaller(principal.tenantId, principal.projectId, principal.tokenId);
+    if (caller !== null) this.limited = new LimitedCall({ caller, user: this.#endUser, store: this.context.limits, onCharged: this.context.onCharged, touches: this.record.limits });
   }
 
-  /** From here on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
+  /** With the first attempt that may run: from here on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
   admitted(): void {
-    this.#ledgerEntry = this.context.ledger.open(this.record);
+    this.#ledgerEntry ??= this.context.ledger.open(this.record);
   }
 
   /** What is tried first: what the record says of a call that got no further. */
@@ -235,7 +242,12 @@ export class Call {
     } finally {
       this.publish();
     }
-    return errorResponse(error, this.traceId, this.ownMs(), this.cors);
+    return errorResponse(error, this.traceId, this.ownMs(), { ...this.cors, ...this.rateHeaders() });
+  }
+
+  /** What the head of every answer says of the limits that applied (decisions 4.4). */
+  rateHeaders(): Readonly<Record<string, string>> | null {
+    return this.limited?.headers(this.context.clock.now()) ?? null;
   }
 
   failed(error: GatewayError): void {
@@ -247,6 +259,7 @@ export class Call {
   publish(): void {
     if (this.#published) return;
     this.#published = true;
+    this.limited?.close();
     this.waitEnds();
     clearTimeout(this.#timer);
     this.record.totalMs = this.elapsedMs();

@@ -8,9 +8,12 @@ import type { Turn } from "../routing/concurrency.ts";
 import type { Outcome } from "../routing/health.ts";
 import { createPlan, type Failure, type Plan } from "../routing/plan.ts";
 import { type AttemptEnd, failureAfter, outcomeAfter } from "../routing/verdict.ts";
+import type { Admitted } from "../admission/call-admission.ts";
+import type { LimitedCall } from "../admission/limited-call.ts";
 import { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
 import { charge } from "./call-price.ts";
+import { demandOf, usedOf } from "./demand.ts";
 import type { FittedRequest } from "./fit.ts";
 import { lendCredential } from "./lend-credential.ts";
 import type { Prepared, Ready, RouteCandidate } from "./legs.ts";
@@ -76,7 +79,7 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
     } catch (thrown) {
       if (thrown instanceof RefusedTarget) {
         // what was called and failed says more than what was not called
-        if (!called) last = thrown.reason;
+        if (!called) last = thrown.reason ?? last;
         failure = { kind: "refused", retryAfterMs: null };
       } else {
         if (empty !== null) leaveBehind(empty, call, attempting);
@@ -149,13 +152,17 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
 
 /** A target that was not called, because it cannot take the request or may not be called. */
 class RefusedTarget {
+  /** Null: nothing that the caller has to hear. */
   readonly reason: unknown;
   constructor(reason: unknown) {
     this.reason = reason;
   }
 }
 
-function readyAt(candidate: RouteCandidate): Ready {
+function readyAt(candidate: RouteCandidate, call: Call): Ready {
+  // a budget's cheaper target is there only for calls that it sends there
+  // oxlint-disable-next-line typescript/only-throw-error
+  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf) !== true) throw new RefusedTarget(null);
   try {
     candidate.permit();
     return candidate.ready();
@@ -199,16 +206,39 @@ function enterPlace({ key, target, route }: RouteCandidate, call: Call): (() => 
   );
 }
 
+/** Sets aside what the attempt may use. Throws RefusedTarget where a limit or a budget has no room for it (decisions 3.4, 4.2). */
+function admit({ route, target, insteadOf }: RouteCandidate, fitted: FittedRequest, resolved: Resolved, limited: LimitedCall, call: Call): Admitted | Promise<Admitted> {
+  const place = { route: route.name, provider: target.providerId, model: target.name };
+  const judge = (result: Admitted | GatewayError): Admitted => {
+    // oxlint-disable-next-line typescript/only-throw-error
+    if (result instanceof GatewayError) throw new RefusedTarget(result);
+    return result;
+  };
+  const result = limited.admit(place, demandOf(fitted, resolved, call), insteadOf !== null, () => call.context.clock.now());
+  return result instanceof Promise ? result.then(judge) : judge(result);
+}
+
 async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: Attempting<T>, control: Control): Promise<Won<T>> {
   const { clock, routing: { health } } = call.context;
-  const { fitted, resolved: unarmed } = readyAt(candidate);
-  const lent = lendCredential(unarmed, call);
-  const resolved = lent instanceof Promise ? await lent : lent;
+  const { fitted, resolved: unarmed } = readyAt(candidate, call);
+  const asked = call.limited === null ? null : admit(candidate, fitted, unarmed, call.limited, call);
+  const admitted = asked instanceof Promise ? await call.waiting(asked) : asked;
   const { key, upstream, route } = candidate;
-  const place = enterPlace(candidate, call);
-  const leave = place instanceof Promise ? await place : place;
+  let resolved: Resolved;
+  let leave: (() => void) | null;
+  try {
+    call.admitted();
+    const lent = lendCredential(unarmed, call);
+    resolved = lent instanceof Promise ? await lent : lent;
+    const place = enterPlace(candidate, call);
+    leave = place instanceof Promise ? await place : place;
+  } catch (thrown) {
+    admitted?.end();
+    throw thrown;
+  }
   const scope = new AttemptScope(call, route.timeouts);
   control.scope = scope;
+  admitted?.called(() => usedOf(scope.usage(), fitted, resolved, call));
   const startedMs = call.elapsedMs();
   health.called(upstream, clock.monotonic());
   const probe = health.begin(key, route.breaker, clock.monotonic());
@@ -218,6 +248,7 @@ async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: At
     settled = true;
     scope.close();
     leave?.();
+    admitted?.end();
     const last = scope.attempts.at(-1);
     const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
     health.end(key, route.breaker, outcome, clock.monotonic(), { probe, ...(limited !== null && { retryAfterMs: limited }) });

@@ -1,5 +1,7 @@
 // What the composition root hands to every call.
 import type { Logins } from "../auth/logins.ts";
+import type { LimitStore } from "../admission/limit-store.ts";
+import type { OnCharged } from "../admission/thresholds.ts";
 import type { Clock } from "../core/clock.ts";
 import type { CredentialLender } from "../core/credential.ts";
 import type { Snapshot } from "../core/snapshot.ts";
@@ -24,6 +26,9 @@ export interface ChatContext {
   readonly ledger: Ledger;
   readonly routing: Routing;
   readonly traffic: Traffic;
+  readonly limits: LimitStore;
+  /** Looks after the thresholds of budgets. */
+  readonly onCharged: OnCharged;
 }
 
 /** What the process knows of its upstreams, and chance. */

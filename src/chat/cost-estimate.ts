@@ -25,12 +25,12 @@ export function costEstimate(request: ChatRequest, resolved: Pick<Resolved, "pro
   const asked = request.params.max_completion_tokens ?? request.params.max_tokens;
   const bound = asked ?? target.facts.maxOutputTokens;
   const choices = request.params.n ?? 1;
-  const promptTokens = estimatePrompt(request.messages) + toolTokens(request);
-  const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, promptTokens);
-  const completion = price?.rates.completion == null ? null : rateFor(price.rates.completion, promptTokens);
+  const prompted = promptTokens(request);
+  const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, prompted);
+  const completion = price?.rates.completion == null ? null : rateFor(price.rates.completion, prompted);
   return {
-    promptTokens, bound, boundFrom: asked !== undefined ? "request" : bound === null ? null : "model", choices, price, prompt, completion,
-    promptCost: prompt === null ? null : amountOf(promptTokens, prompt),
+    promptTokens: prompted, bound, boundFrom: asked !== undefined ? "request" : bound === null ? null : "model", choices, price, prompt, completion,
+    promptCost: prompt === null ? null : amountOf(prompted, prompt),
     completionCost: completion === null || bound === null ? null : amountOf(bound * choices, completion),
   };
 }
@@ -44,6 +44,11 @@ export function comparableCost(request: ChatRequest, resolved: Pick<Resolved, "p
   if (promptCost === null || completion === null) return null;
   const answered = boundFrom === "request" ? bound! : Math.min(ASSUMED_OUTPUT_TOKENS, bound ?? ASSUMED_OUTPUT_TOKENS);
   return promptCost + amountOf(answered * choices, completion);
+}
+
+/** Of the conversation and of what is offered to the model. */
+export function promptTokens(request: ChatRequest): number {
+  return estimatePrompt(request.messages) + toolTokens(request);
 }
 
 /** What is offered to the model is a part of what it reads. */

@@ -1,6 +1,7 @@
 // `x-gateway-explain: true` (decisions 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched, looked up or exchanged.
 // docs/api.md describes the answer, field by field.
 import { usd, usdPerToken } from "../accounting/price.ts";
+import { explainedAccount } from "../admission/refusal.ts";
 import { effectiveCapability, SYNONYMS } from "../core/capability.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import type { StoredCredential } from "../core/credential.ts";
@@ -13,6 +14,7 @@ import { targetName } from "../core/target.ts";
 import { answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
 import { costEstimate } from "./cost-estimate.ts";
+import { demandOf } from "./demand.ts";
 import { withStandIns } from "./explained-content.ts";
 import { explainedRequest } from "./explained-request.ts";
 import { DEPRECATED_NAMES, type FittedRequest } from "./fit.ts";
@@ -103,9 +105,19 @@ async function explanation(planned: Planned, all: readonly (Planned | Passed)[],
       disable_stop_sequence_limit: { value: settings.disableStopSequenceLimit, from: origins.disableStopSequenceLimit },
     },
     targets: await Promise.all(all.map(async (one, index) => (one.refusal === null ? explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1)))),
-    limits: [],
+    limits: await explainedLimits(planned, call),
     configuration: call.snapshot.version,
   };
+}
+
+/** What the first target touches, and what a call would set aside. */
+async function explainedLimits({ fitted, resolved, route }: Planned, call: Call): Promise<readonly JsonObject[]> {
+  const { limited, context } = call;
+  if (limited === null) return [];
+  const { target } = resolved;
+  const demand = demandOf(fitted, resolved, call);
+  const accounts = limited.caller.accountsAt({ route: route.name, provider: target.providerId, model: targetName(target) }, limited.user);
+  return Promise.all(accounts.map(async (account) => explainedAccount(account, await context.limits.standing(account), demand)));
 }
 
 function passedOver({ refusal, target, why }: Passed, order: number): JsonObject {

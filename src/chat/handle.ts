@@ -34,8 +34,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
 
-    const prepared = prepare(sent, principal, http.headers, call);
-    if (!explains) call.admitted();
+    const prepared = prepare(sent, principal, http.headers, call, call.limited?.caller.degradeTo);
     if (explains) answer = await replyExplained(prepared, principal, http.headers, call);
     else if (sent.params.stream === true) answer = await replyStream(complete(prepared, call, streaming(call)), call);
     else answer = replyWhole(await complete(prepared, call, whole(call)), call);

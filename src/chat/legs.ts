@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import { DEFAULT_RETRIES, DIRECT_ROUTE, directRoute, type Route, type RouteTarget, type Sticky } from "../core/route.ts";
 import { fingerprint } from "../credentials/fingerprint.ts";
+import { compileFallback } from "../routing/compile-routes.ts";
 import type { Candidate, Leg } from "../routing/plan.ts";
 import { contextWindowFallback, resolveRoute, splitModel } from "../routing/resolve-route.ts";
 import type { Call } from "./call.ts";
@@ -26,6 +27,8 @@ export interface Ready {
 export interface RouteCandidate extends Candidate {
   readonly route: Route;
   readonly target: RouteTarget;
+  /** Where a budget sends calls in place of what they asked for, in its own words; null: it is what was asked for. */
+  readonly insteadOf: string | null;
   /** Throws GatewayError where this caller may not call this target (decisions 3.4). */
   permit(): void;
   /** The client's own request in the form that this target takes. Throws GatewayError where it cannot take it. */
@@ -55,11 +58,12 @@ interface Preparing {
   readonly variant: string;
   /** What the configuration names in a route that covers it for a token that is narrowed by routes. */
   readonly covered: boolean;
+  readonly insteadOf: string | null;
 }
 
 /** Throws `invalid_request`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
-export function prepare(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall): Prepared {
-  const requested: Preparing = { sent, principal, http, call, variant: "", covered: false };
+export function prepare(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall, degradeTo: readonly string[] = []): Prepared {
+  const requested: Preparing = { sent, principal, http, call, variant: "", covered: false, insteadOf: null };
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing = coveredBy(route, requested);
   call.bounded(route.timeouts.totalMs, sent);
@@ -73,12 +77,23 @@ export function prepare(sent: ChatRequest, principal: Principal, http: Headers, 
   // a route that the token may not name leads nowhere, whatever it would fall back to
   if (principal.narrowing?.permitsRoute(route.name) !== false) for (const fallback of route.fallbacks) legs.push(...entryLegs(preparing, fallback));
   if (principal.narrowing !== null) demandSomePermitted(legs);
+  for (const name of degradeTo) legs.push(...insteadLegs(preparing, name));
   return {
     legs,
     route,
     contextLeg: (candidate) => contextLeg(preparing, route, candidate),
     contentPolicyLegs: route.contentPolicyFallbacks.flatMap((fallback) => entryLegs(preparing, fallback)),
   };
+}
+
+/** Where a budget sends calls; what it names and is not there is left out, for it is no fault of the caller's. */
+function insteadLegs(preparing: Preparing, name: string): readonly RouteLeg[] {
+  try {
+    return entryLegs({ ...preparing, insteadOf: name }, compileFallback(name));
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return [];
+    throw thrown;
+  }
 }
 
 function coveredBy({ name }: Route, preparing: Preparing): Preparing {
@@ -151,7 +166,7 @@ function legOf(preparing: Preparing, request: ChatRequest, route: Route, targets
   };
 }
 
-function candidateOf({ principal, call, variant, covered }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
+function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
   let ready: Ready | null = null;
   const prepared = (): Ready => {
     if (ready !== null) return ready;
@@ -169,6 +184,7 @@ function candidateOf({ principal, call, variant, covered }: Preparing, request: 
     costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call) : null,
     route,
     target,
+    insteadOf,
     permit: () => demandTarget(principal.narrowing, route, target, covered),
     ready: prepared,
   };

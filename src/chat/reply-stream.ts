@@ -43,6 +43,7 @@ async function tryStream({ fitted, resolved, route, scope }: Tried, call: Call):
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage);
   const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
+  scope.usage = () => grammar.reportedUsage ?? (grammar.hasContent ? usage() : null);
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });

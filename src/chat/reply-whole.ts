@@ -21,7 +21,9 @@ async function tryWhole({ fitted, resolved, route, scope }: Tried, call: Call): 
   const opened = await allOf(attempts(fitted.request, resolved, call, scope), scope);
   const answer = opened.length === 1 ? await decoded(opened[0]!, resolved, call) : mergedAnswer(await allDecoded(opened, resolved, call, scope));
   try {
-    return wholeAnswer(answer, answerFrame(call, fitted, resolved, route), (generated) => estimatedUsage(fitted.request.messages, generated));
+    const made = wholeAnswer(answer, answerFrame(call, fitted, resolved, route), (generated) => estimatedUsage(fitted.request.messages, generated));
+    scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
+    return made;
   } catch (thrown) {
     throw closeAttempt(opened[0]!.attempt, thrown, resolved, call);
   }

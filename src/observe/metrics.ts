@@ -5,12 +5,15 @@ import type { CallRecord } from "../core/record.ts";
 import type { Observer } from "./observer.ts";
 
 const MAX_MODELS = 500;
+const MAX_RULES = 500;
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const OWN_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1];
 
 export interface Metrics extends Observer {
   /** Calls that have begun and not ended. */
   readonly inFlight: { inc(): void; dec(): void };
+  /** A budget has reached a threshold. */
+  thresholdReached(budgetId: string): void;
   /** The text exposition format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -35,18 +38,14 @@ export function openMetrics(targets: () => readonly TargetStanding[]): Metrics {
   const registry = new Registry();
   const meters = metersOf(registry);
   targetGauges(registry, targets);
-  const models = new Set<string>();
-  const boundedModel = (model: string): string => {
-    if (models.has(model)) return model;
-    if (models.size >= MAX_MODELS) return "other";
-    models.add(model);
-    return model;
-  };
+  const boundedModel = bounded(MAX_MODELS);
+  const boundedRule = bounded(MAX_RULES);
   const groups = new Map<string, Group>();
 
   return {
     inFlight: meters.inFlight,
     contentType: registry.contentType,
+    thresholdReached: (budgetId) => meters.thresholds.inc({ budget: boundedRule(budgetId) }),
     text() {
       for (const group of groups.values()) count(group, meters);
       groups.clear();
@@ -56,6 +55,7 @@ export function openMetrics(targets: () => readonly TargetStanding[]): Metrics {
       // no call was made, and no provider knows the name
       if (record.explained) return;
       for (const { provider, code } of record.attempts) meters.attempts.inc({ provider, code: code ?? "none" });
+      for (const { id, wouldRefuse } of record.limits) if (wouldRefuse) meters.wouldRefuse.inc({ limit: boundedRule(id) });
       const provider = record.provider ?? "none";
       // only names that a provider answered to become labels: a caller cannot make up series
       const model = record.model !== null && record.status < 400 ? boundedModel(record.model) : "none";
@@ -79,6 +79,17 @@ export function openMetrics(targets: () => readonly TargetStanding[]): Metrics {
   };
 }
 
+/** The first names that come are labels of their own. */
+function bounded(most: number): (name: string) => string {
+  const names = new Set<string>();
+  return (name) => {
+    if (names.has(name)) return name;
+    if (names.size >= most) return "other";
+    names.add(name);
+    return name;
+  };
+}
+
 type Meters = ReturnType<typeof metersOf>;
 
 function metersOf(registry: Registry) {
@@ -94,6 +105,8 @@ function metersOf(registry: Registry) {
     own: new Histogram({ name: "dragoman_own_seconds", help: "The gateway's own share of a call.", labelNames: [], buckets: OWN_SECONDS, registers }),
     tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
     cost: new Counter({ name: "dragoman_cost_nano_usd_total", help: "What calls cost, in billionths of a dollar, as far as the price is known.", labelNames, registers }),
+    wouldRefuse: new Counter({ name: "dragoman_limit_would_refuse_total", help: "Reservations that a limit or budget in audit mode would have refused.", labelNames: ["limit"], registers }),
+    thresholds: new Counter({ name: "dragoman_budget_thresholds_total", help: "Thresholds that budgets have reached.", labelNames: ["budget"], registers }),
     cancelled: new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers }),
     inFlight: new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers }),
   };

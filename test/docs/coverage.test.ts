@@ -22,7 +22,7 @@ const sorted = (words: Iterable<string>): readonly string[] => [...new Set(words
 const found = (text: string, pattern: RegExp): readonly string[] => [...text.matchAll(pattern)].map((match) => match[1]!);
 
 /** The code that speaks with clients; caller-headers.ts is about headers for providers. */
-const clientSide = readTree(projectFolder, ["src/{chat,http,auth}/**/*.ts"]).filter(({ path }) => path !== "src/chat/caller-headers.ts");
+const clientSide = readTree(projectFolder, ["src/{chat,http,auth,admission}/**/*.ts"]).filter(({ path }) => path !== "src/chat/caller-headers.ts");
 
 describe("headers of docs/api.md", () => {
   test("sent by the client: those that the code reads", () => {
@@ -97,6 +97,7 @@ describe("docs/operations.md", () => {
   test("metrics: name, type, labels and help of each", async () => {
     const metrics = openMetrics(() => [{ target: "openai:gpt-4o", state: "open", inFlight: 1, waiting: 0, firstContentMs: null, openForMs: 1 }]);
     metrics.publish({ ...FULL, status: 200, explained: false });
+    metrics.thresholdReached("bud_1");
     const text = await metrics.text();
     const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, words]) => [name!, words!]));
     const real = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => {

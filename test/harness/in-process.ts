@@ -1,6 +1,8 @@
 // The whole way of a call without sockets: the real handler, a snapshot and an upstream as the test wants them. For what needs many calls or a clock.
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
+import { openMemoryLimits } from "../../src/admission/memory.ts";
+import { type Crossed, thresholdWatch } from "../../src/admission/thresholds.ts";
 import type { ChatContext } from "../../src/chat/context.ts";
 import { openRouting } from "../../src/chat/open-routing.ts";
 import { handleChat } from "../../src/chat/handle.ts";
@@ -37,6 +39,8 @@ export interface Stub {
   readonly records: readonly CallRecord[];
   /** Credentials that were set aside. */
   readonly refused: readonly Refused[];
+  /** Thresholds of budgets that were told. */
+  readonly crossed: readonly Crossed[];
   readonly context: ChatContext;
 }
 
@@ -75,6 +79,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
   const refused: Refused[] = [];
+  const crossed: Crossed[] = [];
   const clock = options.clock ?? { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
   const upstream: UpstreamClient = {
     send: (request, call) => {
@@ -82,8 +87,11 @@ export function stubGateway(options: StubOptions = {}): Stub {
       return (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : (options.upstream ?? NO_UPSTREAM)).send(request, call);
     },
   };
+  const limits = openMemoryLimits({ clock });
   const context: ChatContext = {
     clock,
+    limits,
+    onCharged: thresholdWatch(limits, (one) => crossed.push(one)),
     snapshot: () => snapshot,
     providers: options.families ?? providers,
     upstream,
@@ -97,6 +105,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   return {
     sent,
     records,
+    crossed,
     refused,
     context,
     authorization: `Bearer ${text}`,

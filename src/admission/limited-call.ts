@@ -1,0 +1,66 @@
+// One call under the limits that apply to its caller: which accounts an attempt touches, what it hears when there is no room, where budgets send it instead,
+// and what the head of the answer says of it.
+import type { GatewayError } from "../core/errors.ts";
+import type { CallerLimits, LimitedPlace } from "../core/limit.ts";
+import type { LimitTouch } from "../core/record.ts";
+import { type Admitted, CallAdmission, type Demand, isRefused, type Refused } from "./call-admission.ts";
+import type { LimitStore } from "./limit-store.ts";
+import { rateHeaders } from "./rate-headers.ts";
+import { refusalError } from "./refusal.ts";
+import type { OnCharged } from "./thresholds.ts";
+
+/** A longer name of an end user is told by its hash. */
+const MAX_USER = 256;
+
+export interface LimitedCallOptions {
+  readonly caller: CallerLimits;
+  /** The end user whom the request names; null: none. */
+  readonly user: string | null;
+  readonly store: LimitStore;
+  readonly onCharged: OnCharged;
+  /** The record's list, which is kept up to date. */
+  readonly touches: LimitTouch[];
+}
+
+export class LimitedCall {
+  readonly caller: CallerLimits;
+  readonly user: string | null;
+  readonly #admission: CallAdmission;
+  /** Where budgets have sent it. */
+  readonly #degradedTo = new Set<string>();
+
+  constructor({ caller, user, store, onCharged, touches }: LimitedCallOptions) {
+    this.caller = caller;
+    this.user = user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
+    this.#admission = new CallAdmission(store, touches, onCharged);
+  }
+
+  /** Whether a budget has sent the call there. */
+  isSentTo(degradeTo: string): boolean {
+    return this.#degradedTo.has(degradeTo);
+  }
+
+  /** `isInstead`: a budget has sent the call there. An error says why the attempt may not run; then nothing was reserved for it. */
+  admit(place: LimitedPlace, demand: Demand, isInstead: boolean, nowMs: () => number): Admitted | GatewayError | Promise<Admitted | GatewayError> {
+    const accounts = this.caller.accountsAt(place, this.user);
+    const judge = (result: Admitted | Refused): Admitted | GatewayError => (isRefused(result) ? this.#refusal(result, nowMs()) : result);
+    const result = this.#admission.begin(accounts, demand, !isInstead && this.caller.degradeTo.length > 0);
+    return result instanceof Promise ? result.then(judge) : judge(result);
+  }
+
+  /** The call is over: everything that is open is settled. */
+  close(): void {
+    this.#admission.close();
+  }
+
+  headers(nowMs: number): Readonly<Record<string, string>> | null {
+    return rateHeaders(this.#admission.standings, nowMs);
+  }
+
+  #refusal(refused: Refused, nowMs: number): GatewayError {
+    if (refused.kind === "degraded") this.#degradedTo.add(refused.degradeTo);
+    // a budget that would only refuse sends its calls on as well
+    if (refused.kind === "short") for (const { degradeTo } of refused.shortage.need.account.rule.thresholds) if (degradeTo !== null) this.#degradedTo.add(degradeTo);
+    return refusalError(refused, nowMs);
+  }
+}

@@ -1,0 +1,45 @@
+// The thresholds of budgets (decisions 4.6): each is told once in a window of its account, over all replicas, when so much is used or reserved.
+import type { Account, Threshold } from "../core/limit.ts";
+import type { LimitStore, Standing } from "./limit-store.ts";
+
+export interface Crossed {
+  readonly account: Account;
+  readonly threshold: Threshold;
+  readonly standing: Standing;
+}
+
+/** Told of an account whose rule has thresholds: it was charged, or it has refused (`refused` is how it stood then). */
+export type OnCharged = (account: Account, refused: Standing | null) => void;
+
+/** `onCrossed` never throws. */
+export function thresholdWatch(store: Pick<LimitStore, "standing" | "first">, onCrossed: (crossed: Crossed) => void): OnCharged {
+  /** What was told here already, so that the store is not asked for each call. */
+  const told = new WeakMap<Account, { readonly resetsAtMs: number | null; readonly percents: Set<number> }>();
+
+  const judge = (account: Account, standing: Standing, refused: boolean): void => {
+    for (const threshold of account.rule.thresholds) {
+      if (!isReached(threshold, standing, refused)) continue;
+      let known = told.get(account);
+      if (known === undefined || known.resetsAtMs !== standing.resetsAtMs) told.set(account, (known = { resetsAtMs: standing.resetsAtMs, percents: new Set() }));
+      if (known.percents.has(threshold.percent)) continue;
+      known.percents.add(threshold.percent);
+      const tell = (isFirst: boolean): void => {
+        if (isFirst) onCrossed({ account, threshold, standing });
+      };
+      const first = store.first(account, `threshold ${threshold.percent}`);
+      if (first instanceof Promise) first.then(tell, () => {});
+      else tell(first);
+    }
+  };
+
+  return (account, refused) => {
+    const standing = refused ?? store.standing(account);
+    if (standing instanceof Promise) standing.then((known) => judge(account, known, false), () => {});
+    else judge(account, standing, refused !== null);
+  };
+}
+
+/** What is left of a budget that refuses may be too little for any call: near its end that is its end. */
+function isReached({ percent }: Threshold, { used, limit }: Standing, refused: boolean): boolean {
+  return used * 100 >= percent * limit || (refused && used * 10 >= limit * 9);
+}

@@ -1,0 +1,37 @@
+// What an attempt may use at most, before it is made (decisions 4.2): the estimated prompt and the bound of the answer, for each choice, at the price of this
+// moment; and what it has used, once that is seen.
+import { costBound, costOf } from "../accounting/cost.ts";
+import type { Demand, Used } from "../admission/call-admission.ts";
+import type { Usage } from "../core/chat.ts";
+import { countedPrice, type PricedCall } from "./call-price.ts";
+import type { Call } from "./call.ts";
+import { promptTokens } from "./cost-estimate.ts";
+import { callsFor, type FittedRequest } from "./fit.ts";
+import type { Resolved } from "./resolve.ts";
+
+type Attempted = Pick<Resolved, "provider" | "target">;
+
+export function demandOf({ request }: FittedRequest, resolved: Attempted, call: PricedCall & Pick<Call, "mayPrice">): Demand {
+  const { n = 1, max_completion_tokens: asked = request.params.max_tokens } = request.params;
+  let prompt: number | null = null;
+  return {
+    requests: callsFor(request, resolved.provider, resolved.target.model),
+    bound({ unit, assumeOutputTokens }) {
+      prompt ??= promptTokens(request);
+      const output = asked ?? Math.min(resolved.target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+      if (unit === "tokens") return (prompt + output) * n;
+      const price = countedPrice(request, resolved, call);
+      const each = price === null ? null : costBound(prompt, output, 1, price.rates);
+      return each === null ? null : each * n;
+    },
+  };
+}
+
+const NOTHING: Used = { tokens: 0, nanoUsd: 0 };
+
+/** Null: nothing was seen of it. */
+export function usedOf(usage: Usage | null, { request }: FittedRequest, resolved: Attempted, call: PricedCall & Pick<Call, "mayPrice">): Used {
+  if (usage === null) return NOTHING;
+  const price = countedPrice(request, resolved, call);
+  return { tokens: usage.total_tokens, nanoUsd: price === null ? 0 : (costOf(usage, price.rates) ?? 0) };
+}
