@@ -1,13 +1,14 @@
 // Who calls, by any token that is taken: one of our own, or one of a company's login. And from where: a token may be narrowed by addresses.
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken } from "../core/identity.ts";
+import { loginKey } from "../core/login.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { authenticate } from "./authenticate.ts";
 import { demandAddress } from "./client-address.ts";
 import type { Logins } from "./logins.ts";
 import { membershipsOf } from "./memberships.ts";
 
-type Read = Pick<Snapshot, "tokens" | "memberships" | "logins">;
+type Read = Pick<Snapshot, "tokens" | "memberships" | "logins" | "loginUsers">;
 
 /** At once, but for the first call with a login. Throws, or rejects with, what authenticate, Logins and demandAddress say; `insufficient_role` for a login without any role. */
 export function identify(authorization: string | null, address: () => string | null, snapshot: Read, logins: Logins, nowMs: number): AccessToken | Promise<AccessToken> {
@@ -23,9 +24,23 @@ function identifyLogin(text: string, snapshot: Read, logins: Logins, nowMs: numb
   return token instanceof Promise ? token.then((one) => withRole(one, snapshot)) : withRole(token, snapshot);
 }
 
-function withRole(token: AccessToken, snapshot: Read): AccessToken {
+function withRole(verified: AccessToken, snapshot: Read): AccessToken {
+  const token = ofUser(verified, snapshot);
   if (membershipsOf(token, snapshot).length > 0) return token;
   throw new GatewayError("insufficient_role", `The login is valid, and gives no role here. An administrator gives the user ${token.userId} one, or maps a claim of the login to one.`);
+}
+
+const linked = new WeakMap<AccessToken, AccessToken>();
+
+/** As the user whom the database knows by this login, if it knows one in the tenant. */
+function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
+  const user = loginUsers.size === 0 || token.login === undefined ? undefined : loginUsers.get(loginKey(token.login));
+  if (user === undefined || user.tenantId !== token.tenantId) return token;
+  const known = linked.get(token);
+  if (known?.userId === user.id) return known;
+  const own = { ...token, userId: user.id, granted: token.granted!.map((membership) => ({ ...membership, userId: user.id })) };
+  linked.set(token, own);
+  return own;
 }
 
 const MAX_LENGTH = 16_384;

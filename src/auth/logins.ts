@@ -127,6 +127,7 @@ function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number
     role: null,
     permissions: PERMISSIONS.filter((permission) => permissions.has(permission)),
     ...NOT_NARROWED,
+    login: { issuer: issuer.issuer, subject },
     granted: grants.map(({ role, projectId }): Membership => ({ userId, tenantId: issuer.tenantId, projectId, role })),
     secrets: [],
     createdAtMs: typeof payload.iat === "number" ? payload.iat * 1000 : nowMs,

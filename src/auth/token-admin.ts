@@ -14,6 +14,8 @@ export const LONGEST_DAYS = 36_500;
 const DEFAULT_OVERLAP_MS = DAY_MS;
 export const SHORTEST_OVERLAP_MS = 30 * 60_000;
 const LISTED = 20;
+/** Whom the first start makes the owner of everything. */
+const FIRST_USER = "owner";
 const MAX_NARROWING = 100;
 const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
 const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
@@ -27,7 +29,7 @@ export interface TokenRequest {
   readonly projectId?: string | null;
   /** Of a personal token; may be left out when there is exactly one user. */
   readonly userId?: string | null;
-  /** Role cap of a project token, `developer` if left out, at most `maintainer`. */
+  /** Role cap of a project token, `developer` if left out, at most `maintainer`. Of a personal token: the role that its user has to have in the tenant, and by which the user is found who is not named. */
   readonly role?: string | null;
   readonly permissions?: readonly string[];
   /** Globs; left out or empty: not narrowed. */
@@ -126,8 +128,8 @@ export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly
   const created = await store.createFirst({
     tenant: { id: tenantId, name: "Default" },
     project: { id: projectId, tenantId, name: "Default" },
-    user: { id: "owner", tenantId, name: "Owner" },
-    membership: { userId: "owner", tenantId, projectId: null, role: "owner" },
+    user: { id: FIRST_USER, tenantId, name: "Owner" },
+    membership: { userId: FIRST_USER, tenantId, projectId: null, role: "owner" },
     token: {
       id,
       kind: "project",
@@ -157,10 +159,34 @@ async function projectOwner(request: TokenRequest, reader: Reader): Promise<Owne
 }
 
 async function personalOwner(request: TokenRequest, reader: Reader): Promise<Owner> {
-  if (request.projectId != null || request.role != null) throw new Error("A personal token has no project and no role of its own: the memberships of its user decide both.");
-  const user = await chosen("user", request.userId ?? null, (id) => reader.findUser(id), (page) => reader.listUsers(page));
+  if (request.projectId != null) throw new Error("A personal token has no project of its own: it reaches those in which its user has a role.");
+  const role = request.role ?? null;
+  const user = role === null || request.userId != null ? await chosen("user", request.userId ?? null, (id) => reader.findUser(id), (page) => reader.listUsers(page)) : await userWithRole(knownRole(role), reader);
+  if (role !== null) await demandRole(user.id, knownRole(role), reader);
   if ((await reader.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0) throw new Error(`The user ${user.id} has no role anywhere, so the token could do nothing. Give the user a membership first.`);
   return { tenantId: user.tenantId, projectId: null, userId: user.id, role: null };
+}
+
+/** The one user who has this role in a whole tenant; the one of the first start, where several have it. */
+async function userWithRole(role: Role, reader: Reader): Promise<{ readonly id: string; readonly tenantId: string }> {
+  const { data } = await reader.listMemberships({ limit: LISTED }, { projectId: null, role });
+  const only = data.length === 1 ? data[0] : data.find(({ userId }) => userId === FIRST_USER);
+  if (only === undefined) throw new Error(data.length === 0 ? `No user is ${role} of a tenant. Name the user with --user.` : `More than one user is ${role}: say which. There are: ${listed(data.map(({ userId }) => userId), false)}.`);
+  return { id: only.userId, tenantId: only.tenantId };
+}
+
+/** A personal token has no role of its own: what is asked for has to be there. */
+async function demandRole(userId: string, role: Role, reader: Reader): Promise<void> {
+  const { data } = await reader.listMemberships({ limit: 1000 }, { userId });
+  const highest = data.map((membership) => membership.role).toSorted((a, b) => ROLES.indexOf(b) - ROLES.indexOf(a))[0];
+  if (highest === undefined || !roleAtLeast(highest, role))
+    throw new Error(`The user ${userId} is ${highest ?? "nothing"} at most, and a personal token has no role of its own: it cannot be ${role}'s. Give the user the role first.`);
+}
+
+function knownRole(word: string): Role {
+  const role = ROLES.find((known) => known === word);
+  if (role === undefined) throw new Error(`There is no role ${JSON.stringify(word)}. The roles are: ${ROLES.join(", ")}.`);
+  return role;
 }
 
 async function chosen<T extends { readonly id: string }>(what: "project" | "user", id: string | null, find: (id: string) => Promise<T | null>, list: (page: PageRequest) => Promise<Page<T>>): Promise<T> {

@@ -73,15 +73,15 @@ function addTokenCommands(program: Command): void {
   const token = program.command("token").description("access tokens");
   const withStore = (command: Command) => command.addOption(data()).addOption(config()).addOption(json());
   withStore(token.command("create").description("make an access token; its text is shown once"))
-    .requiredOption("--name <name>", "name for people")
+    .option("--name <name>", "name for people (default: command line)")
     .option("--project <id>", "project of the token; may be left out when there is one")
-    .option("--role <role>", "role cap of a project token (default: developer)")
+    .option("--role <role>", "role cap of a project token (default: developer); of a personal one the role that its user has to have")
     .option("--permission <name...>", "special permissions: byo_endpoint, custom_price, debug")
     .option("--model <glob...>", "models that it may call, such as <provider>:* (default: all)")
     .option("--route <glob...>", "routes that it may call, with all of their targets (default: all)")
     .option("--ip <range...>", "addresses from which it may be used, such as 10.0.0.0/8 (default: all)")
     .option("--personal", "a personal token, which belongs to a user")
-    .option("--user <id>", "user of a personal token; may be left out when there is one")
+    .option("--user <id>", "user of a personal token; may be left out when there is one, or one with the role")
     .option("--expires-in-days <n>", "lifetime (default: 365 for projects, 90 for users)", positiveNumber)
     .action(async (options) => (await import("./token.ts")).create(options, readEnvironment()));
   withStore(token.command("list").description("all access tokens, newest first; never their text")).action(async (options) => (await import("./token.ts")).list(options, readEnvironment()));

@@ -16,7 +16,7 @@ export interface StoreFlags {
   readonly json?: true;
 }
 export interface CreateFlags extends StoreFlags {
-  readonly name: string;
+  readonly name?: string;
   readonly project?: string;
   readonly role?: string;
   readonly permission?: readonly string[];
@@ -28,9 +28,11 @@ export interface CreateFlags extends StoreFlags {
   readonly expiresInDays?: number;
 }
 
+const DEFAULT_NAME = "command line";
+
 export async function create(flags: CreateFlags, environment: Environment): Promise<void> {
   const request = {
-    name: flags.name,
+    name: flags.name ?? DEFAULT_NAME,
     personal: flags.personal === true,
     projectId: flags.project ?? null,
     userId: flags.user ?? null,

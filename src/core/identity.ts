@@ -24,6 +24,13 @@ export interface User {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
+  /** Whom a company's login knows as this user. */
+  readonly login?: Login | null;
+}
+/** The issuer of a login and its own name for the person (OpenID Connect Core 2: `iss` and `sub`). */
+export interface Login {
+  readonly issuer: string;
+  readonly subject: string;
 }
 /** A user's role in one project, or in the whole tenant when `projectId` is null. */
 export interface Membership {
@@ -52,6 +59,8 @@ export interface AccessToken {
   readonly routes: readonly string[];
   /** Addresses and CIDR ranges from which the token may be used; empty: from everywhere. */
   readonly ipRanges: readonly string[];
+  /** Of a company's login: whom its issuer means. */
+  readonly login?: Login;
   /** Roles that a login of the company's own gives, beside those that the store has for the user. */
   readonly granted?: readonly Membership[];
   /** SHA-256 of each live token text. A rotation adds one; each has its own end. */

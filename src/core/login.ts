@@ -1,5 +1,5 @@
 // Whose logins are taken for personal tokens: an issuer of OpenID Connect, as the configuration names it, and what the claims of its tokens give.
-import type { Permission, Role } from "./identity.ts";
+import type { Login, Permission, Role } from "./identity.ts";
 
 export interface LoginIssuer {
   /** Begins the ids of its users. */
@@ -20,6 +20,9 @@ export interface LoginIssuer {
   readonly keysRefreshMs: number;
   readonly grants: readonly LoginGrant[];
 }
+
+/** Issuers have no spaces. */
+export const loginKey = ({ issuer, subject }: Login): string => `${issuer} ${subject}`;
 
 /** What a token gives whose claim has the value. */
 export interface LoginGrant {

@@ -1,6 +1,6 @@
 // The immutable value that every call reads: configuration and store joined and compiled. It is swapped whole when something changes.
 import type { StoredCredential } from "./credential.ts";
-import type { AccessToken, Membership, Project } from "./identity.ts";
+import type { AccessToken, Membership, Project, User } from "./identity.ts";
 import type { PriceBook } from "./price.ts";
 import type { LimitSet } from "./limit.ts";
 import type { LoginIssuer } from "./login.ts";
@@ -77,6 +77,8 @@ export interface Snapshot {
   readonly proxyTrust: ProxyTrust | null;
   /** Issuers whose logins are taken for personal tokens. */
   readonly logins: readonly LoginIssuer[];
+  /** Users whom a login of the company's is for, by `loginKey`. */
+  readonly loginUsers: ReadonlyMap<string, User>;
   readonly corsOrigins: readonly string[];
   readonly opsOpen: boolean;
 }

@@ -18,6 +18,8 @@ export interface Log extends Observer {
 const MAX_WORDS = 1024;
 const MAX_DETAIL = 16_384;
 const MAX_PARAMS = 128;
+/** Lines of calls without a token that is known. */
+const STRANGERS_PER_SECOND = 10;
 
 /** Lines are handed to the system in blocks of this size, and at the latest after this long. */
 const BLOCK_BYTES = 32 * 1024;
@@ -29,7 +31,10 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
   const logger = pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } }, sink);
   const publishes = logger.isLevelEnabled("info");
   let told = 0;
+  const strangers = new Strangers();
   const timer = setInterval(() => {
+    const held = strangers.held();
+    if (held > 0) logger.warn({ calls: held }, "more calls came without a token that is known here; they stand in the metrics alone");
     const dropped = sink.dropped();
     if (dropped > told) logger.warn({ lines: dropped - told }, "log lines were dropped: their reader is too slow");
     told = dropped;
@@ -37,7 +42,7 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
   }, FLUSH_MS);
   timer.unref();
   return {
-    publish: publishes ? (record) => sink.write(`${callLine(record)}\n`) : () => {},
+    publish: publishes ? (record) => strangers.mayTell(record) && sink.write(`${callLine(record)}\n`) : () => {},
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
@@ -46,6 +51,33 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
       sink.close();
     },
   };
+}
+
+/** Whoever has no token can make as many lines as he likes calls: beyond the first of a second they are counted. */
+class Strangers {
+  #second = 0;
+  #lines = 0;
+  #held = 0;
+
+  mayTell({ tokenId, status, startedAtMs }: CallRecord): boolean {
+    if (tokenId !== null || status !== 401) return true;
+    const second = Math.floor(startedAtMs / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#lines = 0;
+    }
+    this.#lines += 1;
+    if (this.#lines <= STRANGERS_PER_SECOND) return true;
+    this.#held += 1;
+    return false;
+  }
+
+  /** Since it was asked last. */
+  held(): number {
+    const held = this.#held;
+    this.#held = 0;
+    return held;
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import { compileLimits } from "../admission/compile-limits.ts";
 import { compilePolicies } from "../auth/policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
+import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
@@ -41,6 +42,7 @@ export function compileSnapshot({ configuration, identities, families, environme
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,
     logins: configuration.oidc,
+    loginUsers: new Map(identities.users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.login), user] as const]))),
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };

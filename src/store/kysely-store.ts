@@ -105,7 +105,7 @@ async function readIdentities(tx: Tx): Promise<Identities> {
   return {
     tenants: tenants.map(plainTenantOf),
     projects: projects.map(plainProjectOf),
-    users: users.map((row) => ({ id: row.id, tenantId: row.tenant_id, name: row.name })),
+    users: users.map((row) => ({ id: row.id, tenantId: row.tenant_id, name: row.name, ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }) })),
     memberships: memberships.map(plainMembershipOf),
     tokens: tokens.map((row) => plainTokenOf(row, secrets.get(row.id) ?? [])),
   };

@@ -1,6 +1,6 @@
 // What is kept, as it goes in and comes out: identities, configured resources, the audit log, versions of the configuration, answers to repeated requests.
 import type { ConfiguredKind } from "../core/configured.ts";
-import type { AccessToken, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
+import type { AccessToken, Login, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 
 /** A row with what its ETag is made of. Times are null where the row is older than their column. */
@@ -15,12 +15,6 @@ export interface TokenCaps {
 export interface StoredTenant extends Tenant {
   /** Absent: no caps. */
   readonly tokenCaps?: TokenCaps;
-}
-
-/** Whom a login provider knows: its address and its own name for the person (OpenID Connect Core 2: `iss` and `sub`). */
-export interface Login {
-  readonly issuer: string;
-  readonly subject: string;
 }
 
 export interface StoredUser extends User {

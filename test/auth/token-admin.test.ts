@@ -45,8 +45,8 @@ describe("making a token", () => {
 
   test("a request that mixes the two kinds is refused, and so is a token that could do nothing", async () => {
     expect(await refusal({ name: "x", projectId: "site", userId: "ann" })).toContain("has no user");
-    expect(await refusal({ name: "x", personal: true, userId: "ann", projectId: "site" })).toContain("memberships of its user decide");
-    expect(await refusal({ name: "x", personal: true, userId: "ann", role: "viewer" })).toContain("memberships of its user decide");
+    expect(await refusal({ name: "x", personal: true, userId: "ann", projectId: "site" })).toContain("no project of its own");
+    expect(await refusal({ name: "x", personal: true, userId: "ann", role: "maintainer" })).toContain("ann is developer at most");
     expect(await refusal({ name: "x", personal: true, userId: "bob" })).toContain("bob has no role");
   });
 

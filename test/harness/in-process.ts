@@ -74,7 +74,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, policies: NO_POLICIES, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], corsOrigins: [], opsOpen: false, ...options.snapshot,
+    prices: NO_PRICES, policies: NO_POLICIES, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { exportSPKI, SignJWT, UnsecuredJWT } from "jose";
 import type { Membership } from "../../src/core/identity.ts";
-import type { LoginGrant, LoginIssuer } from "../../src/core/login.ts";
+import { type LoginGrant, type LoginIssuer, loginKey } from "../../src/core/login.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
@@ -81,6 +81,17 @@ describe("a login of the company's", () => {
     expect(await gateway.outcome(await made({ sub: "bob" }))).toBe("403 insufficient_role");
     expect(await gateway.outcome(await made({ sub: odd, groups: [] }))).toBe("200");
     expect(await gateway.outcome(await made({ sub: "carol", groups: [] }))).toBe("403 insufficient_role");
+  });
+
+  test("is the user whom the database knows by issuer and subject, in the issuer's tenant alone", async () => {
+    const user = (tenantId: string) => new Map([[loginKey({ issuer: issuer.url, subject: "ann" }), { id: "a.smith", tenantId, name: "Ann" }]]);
+    const memberships = new Map([["a.smith", [{ userId: "a.smith", tenantId: "default", projectId: "other", role: "developer" as const }]]]);
+    const gateway = gatewayOf({ grants: [] }, { loginUsers: user("default"), memberships });
+    const token = await made();
+    expect(await gateway.outcome(token)).toBe("200");
+    expect(gateway.records[0]).toMatchObject({ projectId: "other", userId: "a.smith", tokenId: "corp.ann" });
+    expect(await gateway.outcome(await made({ sub: "bob" }))).toBe("403 insufficient_role");
+    expect(await gatewayOf({ grants: [] }, { loginUsers: user("beta"), memberships }).outcome(token)).toBe("403 insufficient_role");
   });
 
   test("permissions are those that its claims are mapped to, and none without", async () => {

@@ -1,0 +1,68 @@
+// Decisions 2.5 and 2.7 under a flood: a thousand wrong tokens a second get the right answer each, cost little, fill no log and give nothing away.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
+import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { type Issuer, startIssuer } from "../harness/issuer.ts";
+import { answeringGateway, HELLO, readError } from "./chat-calls.ts";
+
+let gateway: GatewayProcess;
+let issuer: Issuer;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  gateway = await startGateway({ config: `oidc: [{ name: corp, issuer: "${issuer.url}", audience: gateway }]\n` });
+}, 30_000);
+afterAll(async () => {
+  await gateway.stop();
+  issuer.stop();
+});
+
+describe("a flood of wrong tokens", () => {
+  test("[d2.5] [d2.7] is answered 401 with its code, one by one, while who has a token is served, and the log tells of few and counts the rest", async () => {
+    await issuer.addKey("stranger");
+    const id = gateway.firstToken!.split("_")[2]!;
+    const forged = await issuer.token({}, { kid: "nobody", sign: "stranger" });
+    const makers = [() => newAccessToken("project").text, () => newTokenText("project", id).text, () => newAccessToken("personal").text.slice(0, -1), () => `sk-${crypto.randomUUID()}`, () => forged];
+    const texts = Array.from({ length: 2000 }, (_, index) => makers[index % makers.length]!());
+    const startedMs = performance.now();
+    const answers = texts.map(async (text) => {
+      const response = await gateway.chat({ model: "sandbox:echo", messages: HELLO }, { token: text });
+      const body = await response.text();
+      const { code } = readError(response.status, response.headers, body);
+      expect([response.status, code, response.headers.get("www-authenticate")?.startsWith("Bearer"), response.headers.get("x-should-retry")]).toEqual([401, "invalid_token", true, "false"]);
+      expect(body).not.toContain(text.slice(-20));
+    });
+    const served = await Promise.all(Array.from({ length: 20 }, async () => (await gateway.chat({ model: "sandbox:echo", messages: HELLO })).status));
+    await Promise.all(answers);
+    const tookMs = performance.now() - startedMs;
+    expect(new Set(served)).toEqual(new Set([200]));
+    expect(tookMs).toBeLessThan(10_000);
+    let told = 0;
+    for (let waits = 0; waits < 100; waits++) {
+      const lines = gateway.lines();
+      const held = lines.filter((line) => typeof line["calls"] === "number" && String(line["msg"]).includes("without a token")).reduce((sum, line) => sum + Number(line["calls"]), 0);
+      const refused = lines.filter((line) => line["status"] === 401).length;
+      told = held + refused;
+      if (told === 2000) {
+        expect(refused).toBeLessThanOrEqual(10 * (Math.ceil(tookMs / 1000) + 1));
+        break;
+      }
+      await Bun.sleep(50);
+    }
+    expect(told).toBe(2000);
+    const output = gateway.output();
+    for (const text of texts) expect(output).not.toContain(text.slice(-20));
+    // strangers make no work at the issuer: one discovery, one key set
+    expect(issuer.asked.length).toBeLessThanOrEqual(2);
+  }, 30_000);
+
+  test("[d2.5] one costs less than a fifth of a millisecond of this process", async () => {
+    const stub = answeringGateway();
+    const texts = Array.from({ length: 2000 }, (_, index) => (index % 2 === 0 ? newAccessToken("project").text : "not a token"));
+    const ask = (text: string): Promise<Response> => stub.chat("{}", { headers: { authorization: `Bearer ${text}` } });
+    for (const text of texts.slice(0, 300)) await ask(text);
+    const before = process.cpuUsage();
+    for (const text of texts) expect((await ask(text)).status).toBe(401);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / texts.length).toBeLessThan(200);
+  });
+});
