@@ -1,0 +1,283 @@
+// Limits of one process in time: windows that slide, periods of the calendar, clocks that are set, values without number, restarts. Against an observer who
+// remembers every admission. DRAGOMAN_TEST_SEED repeats a run.
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
+import { openMemoryLimits } from "../../src/admission/memory.ts";
+import type { LimitRule } from "../../src/core/limit.ts";
+import { openLimitCounts } from "../../src/store/limit-counts.ts";
+import { accountOf, needOf } from "../contract/limit-store.suite.ts";
+import { printedSeed } from "../routing/chance.ts";
+import { type TurnedClock, turnedClock } from "./turned-clock.ts";
+
+const seed = printedSeed("memory limits");
+const folder = mkdtempSync(join(tmpdir(), "dragoman-limits-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+const W = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+
+function take(store: LimitStore, account: Account, units = 1): Reservation | null {
+  const result = store.reserve([needOf(account, units)]);
+  if (result instanceof Promise) throw new Error("waits");
+  return isShortage(result) ? null : result;
+}
+/** When it says that the need fits; null: never. */
+function fitsIn(store: LimitStore, clock: TurnedClock, account: Account, units = 1): number | null {
+  const result = store.reserve([needOf(account, units)]);
+  if (result instanceof Promise || !isShortage(result)) throw new Error("was admitted");
+  return result.fitsAtMs === null ? null : Math.ceil(result.fitsAtMs - clock.now());
+}
+function used(store: LimitStore, account: Account): number {
+  const standing = store.standing(account);
+  if (standing instanceof Promise) throw new Error("waits");
+  return standing.used;
+}
+
+/** One thing that happens: time passes, somebody asks, a reservation ends. */
+interface Step {
+  readonly waitMs: number;
+  readonly units: number;
+  /** Ends the reservation that was made so many before, with this share of what it has; null: none. */
+  readonly ends: { readonly back: number; readonly share: number } | null;
+  readonly jumpMs: number;
+  readonly sleepMs: number;
+}
+
+const steps = (windowMs: number): fc.Arbitrary<readonly Step[]> =>
+  fc.array(
+    fc.record({
+      waitMs: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 0, max: Math.ceil(windowMs / 20) }) }, fc.integer({ min: 0, max: windowMs * 2 }), fc.constantFrom(0, windowMs, windowMs - 1, windowMs + 1, Math.ceil(windowMs / 60))),
+      units: fc.integer({ min: 1, max: 12 }),
+      ends: fc.option(fc.record({ back: fc.integer({ min: 0, max: 5 }), share: fc.constantFrom(0, 0.5, 1, 1.5) })),
+      jumpMs: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, fc.integer({ min: -2 * windowMs, max: 2 * windowMs })),
+      sleepMs: fc.oneof({ weight: 12, arbitrary: fc.constant(0) }, fc.integer({ min: 0, max: windowMs })),
+    }),
+    { minLength: 5, maxLength: 60 },
+  );
+
+interface Taken {
+  readonly atMs: number;
+  /** What it counts for the promise: the reservation, or what was really used when that was less. */
+  units: number;
+  reservation: Reservation | null;
+  readonly of: number;
+}
+
+describe("windows that slide", () => {
+  test.each(Object.keys(W) as (keyof typeof W)[])("[d4.1 d4.2] no window of a %s holds more than the limit, wherever it is laid, whatever the clocks do; and who is told when, has room then", (window) => {
+    const windowMs = W[window];
+    const account = accountOf({ unit: "tokens", window, limit: 20 });
+    fc.assert(
+      fc.property(steps(windowMs), (all) => {
+        const clock = turnedClock();
+        const store = openMemoryLimits({ clock });
+        const taken: Taken[] = [];
+        for (const { waitMs, units, ends, jumpMs, sleepMs } of all) {
+          clock.pass(waitMs);
+          if (jumpMs !== 0) clock.set(clock.now() + jumpMs);
+          if (sleepMs !== 0) clock.sleep(sleepMs);
+          const ending = ends === null ? undefined : taken.filter((each) => each.reservation !== null).at(-1 - ends.back);
+          if (ending !== undefined) {
+            const real = Math.floor(ending.of * ends!.share);
+            ending.reservation!.settle([real]);
+            ending.reservation = null;
+            ending.units = Math.min(real, ending.of);
+          }
+          const atMs = clock.monotonic();
+          const result = store.reserve([needOf(account, units)]);
+          if (result instanceof Promise) throw new Error("waits");
+          if (!isShortage(result)) {
+            taken.push({ atMs, units, of: units, reservation: result });
+            // the window that ends with this admission: every other has been judged, or is judged with a later one
+            const inside = taken.filter((each) => each.atMs > atMs - windowMs).reduce((sum, each) => sum + each.units, 0);
+            if (inside > 20) throw new Error(`${inside} within a ${window}`);
+          } else if (result.fitsAtMs !== null) {
+            const waits = Math.ceil(result.fitsAtMs - clock.now());
+            // a sixtieth late at most, counted from the newest that could be in the way
+            if (waits <= 0 || waits > windowMs + Math.ceil(windowMs / 60)) throw new Error(`waits ${waits} ms`);
+            clock.pass(waits);
+            const again = take(store, account, units);
+            if (again === null) throw new Error(`told to wait ${waits} ms, and refused then`);
+            taken.push({ atMs: clock.monotonic(), units, of: units, reservation: again });
+          }
+        }
+        for (const each of taken) each.reservation?.release();
+        return store.open() === 0;
+      }),
+      { seed, numRuns: 400 },
+    );
+  });
+
+  test("[d4.2] nothing is short: what is refused would not fit into the window and its oldest part", () => {
+    const account = accountOf({ unit: "tokens", window: "minute", limit: 20 });
+    fc.assert(
+      fc.property(steps(60_000), (all) => {
+        const clock = turnedClock();
+        const store = openMemoryLimits({ clock });
+        const taken: { readonly atMs: number; readonly units: number }[] = [];
+        for (const { waitMs, units } of all) {
+          clock.pass(waitMs);
+          const atMs = clock.monotonic();
+          const isAdmitted = take(store, account, units) !== null;
+          const near = taken.filter((each) => each.atMs > atMs - 60_000 - 1_000).reduce((sum, each) => sum + each.units, 0);
+          if (isAdmitted) taken.push({ atMs, units });
+          else if (near + units <= 20) throw new Error(`${units} were refused beside ${near}`);
+        }
+        return true;
+      }),
+      { seed, numRuns: 300 },
+    );
+  });
+
+  test("[d4.1] a burst at the end of one minute leaves nothing for the beginning of the next", () => {
+    const clock = turnedClock(Date.UTC(2026, 0, 1, 0, 0, 59, 900));
+    const store = openMemoryLimits({ clock });
+    const account = accountOf({ limit: 10 });
+    for (let index = 0; index < 10; index++) take(store, account);
+    clock.pass(200);
+    expect([take(store, account), fitsIn(store, clock, account)!]).toEqual([null, 59_900]);
+    clock.pass(59_900);
+    expect(take(store, account)).not.toBeNull();
+  });
+
+  test("a surplus goes back to where it was taken from, and is not spent under a later date", () => {
+    const clock = turnedClock();
+    const store = openMemoryLimits({ clock });
+    const account = accountOf({ unit: "tokens", limit: 10 });
+    const early = take(store, account, 8)!;
+    clock.pass(30_000);
+    take(store, account, 2);
+    early.settle([1]);
+    expect([used(store, account), fitsIn(store, clock, account, 8)]).toEqual([3, 31_000]);
+  });
+});
+
+describe("periods of the calendar", () => {
+  const at = (text: string): number => Date.parse(`${text}Z`);
+  test.each([
+    ["day", "2026-03-10T23:59:59.999", "2026-03-11T00:00:00.000"],
+    ["week", "2026-03-15T23:59:59.999", "2026-03-16T00:00:00.000"],
+    ["month", "2026-02-28T23:59:59.999", "2026-03-01T00:00:00.000"],
+    ["month", "2028-02-29T23:59:59.999", "2028-03-01T00:00:00.000"],
+    ["month", "2026-12-31T23:59:59.999", "2027-01-01T00:00:00.000"],
+  ] as const)("[d4.1] a budget of a %s ends with %s in UTC; weeks start on Monday", (window, last, next) => {
+    const clock = turnedClock(at(last));
+    const store = openMemoryLimits({ clock });
+    const account = accountOf({ kind: "budget", unit: "nano_usd", window, limit: 10 });
+    take(store, account, 10);
+    expect([take(store, account), fitsIn(store, clock, account), store.standing(account)]).toEqual([null, 1, { limit: 10, used: 10, remaining: 0, resetsAtMs: at(next) }]);
+    clock.pass(1);
+    expect(take(store, account, 10)).not.toBeNull();
+  });
+
+  test("[d4.1] a budget in total never begins again", () => {
+    const clock = turnedClock();
+    const store = openMemoryLimits({ clock });
+    const account = accountOf({ kind: "budget", unit: "tokens", window: "total", limit: 1 });
+    take(store, account);
+    clock.pass(400 * W.day);
+    expect([take(store, account), fitsIn(store, clock, account)]).toEqual([null, null]);
+  });
+
+  test("a call that began in the old period is charged there, and what it used beyond in the new one", () => {
+    const clock = turnedClock(at("2026-03-10T23:59:59"));
+    const store = openMemoryLimits({ clock });
+    const account = accountOf({ kind: "budget", unit: "tokens", window: "day", limit: 10 });
+    const [under, over] = [take(store, account, 5)!, take(store, account, 5)!];
+    clock.pass(2_000);
+    under.settle([1]);
+    over.settle([8]);
+    expect(used(store, account)).toBe(3);
+  });
+
+  test("a clock that is set back opens no period again, and one that ran ahead none twice", () => {
+    const clock = turnedClock(at("2026-03-10T12:00:00"));
+    const store = openMemoryLimits({ clock });
+    const account = accountOf({ kind: "budget", unit: "tokens", window: "day", limit: 10 });
+    take(store, account, 10);
+    clock.set(at("2026-03-09T12:00:00"));
+    expect(take(store, account)).toBeNull();
+    clock.set(at("2026-03-11T12:00:00"));
+    expect(take(store, account, 10)).not.toBeNull();
+    clock.set(at("2026-03-10T12:00:00"));
+    expect(take(store, account)).toBeNull();
+    clock.set(at("2026-03-11T13:00:00"));
+    expect(take(store, account)).toBeNull();
+  });
+});
+
+describe("values without number", () => {
+  const userOf = (value: string): Account => accountOf({ limit: 1, scope: { user: "*" } }, value);
+  test("a flood of new values falls to one shared count; nobody's own count is lost to it", () => {
+    const store = openMemoryLimits({ clock: turnedClock(), maxValues: 100 });
+    for (let index = 0; index < 100; index++) expect(take(store, userOf(`u${index}`))).not.toBeNull();
+    expect(take(store, userOf("first beyond"))).not.toBeNull();
+    for (let index = 0; index < 1_000; index++) expect(take(store, userOf(`flood${index}`))).toBeNull();
+    for (let index = 0; index < 100; index++) expect(take(store, userOf(`u${index}`))).toBeNull();
+  });
+  test("values that have become idle make room", () => {
+    const clock = turnedClock();
+    const store = openMemoryLimits({ clock, maxValues: 100 });
+    for (let index = 0; index < 101; index++) take(store, userOf(`u${index}`))!.settle([1]);
+    clock.pass(2 * W.minute);
+    for (let index = 0; index < 100; index++) expect(take(store, userOf(`v${index}`))).not.toBeNull();
+  });
+});
+
+describe("a restart", () => {
+  const restarted = (rule: Partial<LimitRule>, how: { readonly between: (clock: TurnedClock) => void; readonly value?: string; readonly units?: number }): readonly [number, number | null] => {
+    const file = join(folder, `${++files}.sqlite`);
+    const clock = turnedClock();
+    const first = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const account = accountOf(rule, how.value);
+    take(first, account, how.units ?? 7)!.settle([how.units ?? 7]);
+    void first.close();
+    how.between(clock);
+    const second = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const left = used(second, account);
+    const waits = left === 0 ? null : fitsIn(second, clock, account, rule.limit ?? 10);
+    void second.close();
+    return [left, waits];
+  };
+
+  test.each([
+    ["money of the month", { kind: "budget", unit: "nano_usd", window: "month" }],
+    ["money in total", { kind: "budget", unit: "nano_usd", window: "total" }],
+    ["an hour's tokens", { unit: "tokens", window: "hour" }],
+    ["a minute's requests", { unit: "requests", window: "minute" }],
+    ["a user's day", { unit: "requests", window: "day", scope: { user: "*" } }],
+  ] as const)("[d4.1] %s are not forgotten", (_, rule) => {
+    expect(restarted(rule as Partial<LimitRule>, { between: (clock) => clock.pass(1_000), ...("scope" in rule && { value: "ann\nb" }) })[0]).toBe(7);
+  });
+  test("what has left its window meanwhile is gone; what has not, leaves when it would have", () => {
+    expect(restarted({ window: "minute" }, { between: (clock) => clock.pass(62_000) })).toEqual([0, null]);
+    const [left, waits] = restarted({ window: "minute" }, { between: (clock) => clock.pass(20_000) });
+    expect([left, waits! >= 40_000, waits! <= 42_000]).toEqual([7, true, true]);
+  });
+  test("a machine that slept, and a clock that was set back, let nothing leave early", () => {
+    const slept = restarted({ window: "hour" }, { between: (clock) => clock.sleep(20_000) });
+    expect([slept[0], slept[1]! >= W.hour - 20_000]).toEqual([7, true]);
+    const setBack = restarted({ window: "hour" }, { between: (clock) => clock.set(clock.now() - 5 * W.day) });
+    expect([setBack[0], setBack[1]! >= W.hour - W.minute, setBack[1]! <= W.hour + 2 * W.minute]).toEqual([7, true, true]);
+  });
+  test("a period that a clock opened too early is not opened twice by a restart", () => {
+    expect(restarted({ kind: "budget", unit: "tokens", window: "day" }, { between: (clock) => clock.set(clock.now() - W.day) })[0]).toBe(7);
+  });
+  test("an event that was told is not told again", () => {
+    const file = join(folder, `${++files}.sqlite`);
+    const clock = turnedClock();
+    const account = accountOf({ kind: "budget", unit: "nano_usd", window: "month" });
+    const first = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    expect(first.first(account, "80")).toBe(true);
+    void first.close();
+    const second = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    expect([second.first(account, "80"), second.first(account, "100")]).toEqual([false, true]);
+    clock.pass(32 * W.day);
+    expect(second.first(account, "80")).toBe(true);
+    void second.close();
+  });
+});

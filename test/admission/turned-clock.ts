@@ -1,0 +1,30 @@
+// A clock that a test turns: the wall clock and the one that never goes back, apart.
+import type { Clock } from "../../src/core/clock.ts";
+
+export interface TurnedClock extends Clock {
+  /** Both go on. */
+  pass(ms: number): void;
+  /** Somebody sets the time. */
+  set(wallMs: number): void;
+  /** The machine sleeps: the monotonic clock stands still. */
+  sleep(ms: number): void;
+}
+
+export function turnedClock(startMs = Date.UTC(2026, 0, 1)): TurnedClock {
+  let wallMs = startMs;
+  let monotonicMs = 5_000;
+  return {
+    now: () => wallMs,
+    monotonic: () => monotonicMs,
+    pass(ms) {
+      wallMs += ms;
+      monotonicMs += ms;
+    },
+    set(ms) {
+      wallMs = ms;
+    },
+    sleep(ms) {
+      wallMs += ms;
+    },
+  };
+}
