@@ -11,6 +11,7 @@ import type { Attempt, CallRecord } from "../core/record.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
 import type { OpenEntry } from "../store/ledger.ts";
+import { CallPolicies } from "./call-policies.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { corsHeaders, errorResponse } from "./reply-headers.ts";
@@ -43,6 +44,8 @@ export class Call {
   mayDebug = false;
   /** The caller has the permission `custom_price`. */
   mayPrice = false;
+  /** Null: none apply. */
+  policies: CallPolicies | null = null;
   /** The answer is to say what it cost. */
   tellsCost = false;
   /** Null: no limit applies to the caller. */
@@ -147,6 +150,14 @@ export class Call {
     const seconds = Number(this.#http.headers.get("x-stainless-timeout") ?? Number.NaN);
     if (!(seconds > 0)) return null;
     return Math.min(Math.max(seconds * 1000 - CLIENT_LIMIT_MARGIN_MS, (seconds * 1000) / 2), this.snapshot.limits.defaultTimeoutMs);
+  }
+
+  /** Asks what has to be asked once. Throws `policy_violation`. */
+  policed(sent: ChatRequest, principal: Principal): void {
+    const own = this.snapshot.policies.of(principal.tenantId, principal.projectId);
+    if (own === null) return;
+    this.policies = new CallPolicies(own, { sent, principal, clientIp: () => this.clientIp() ?? "", now: () => this.record.startedAtMs, touches: this.record.policies });
+    this.policies.admit();
   }
 
   authorized(principal: Principal): void {

@@ -1,5 +1,6 @@
 // The one engine of decisions 7: takes what the plan says, tries it, and goes on until something has been won or there is nothing left. What an attempt is
 // (a whole answer, or a stream up to its first content) is handed in.
+import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { Usage } from "../core/chat.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { type Attempt, toldAttempt } from "../core/record.ts";
@@ -28,6 +29,8 @@ export interface Tried {
   readonly resolved: Resolved;
   /** The name that stands in the answer. */
   readonly route: string;
+  /** What looks at the answer. */
+  readonly outputGuards: readonly GuardPolicy[];
   readonly scope: AttemptScope;
 }
 
@@ -168,6 +171,8 @@ function readyAt(candidate: RouteCandidate, call: Call): Ready {
     return candidate.ready();
   } catch (thrown) {
     throw thrown instanceof GatewayError ? new RefusedTarget(thrown) : thrown;
+  } finally {
+    call.policies?.note(candidate.spoken());
   }
 }
 
@@ -220,7 +225,7 @@ function admit({ route, target, insteadOf }: RouteCandidate, fitted: FittedReque
 
 async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: Attempting<T>, control: Control): Promise<Won<T>> {
   const { clock, routing: { health } } = call.context;
-  const { fitted, resolved: unarmed } = readyAt(candidate, call);
+  const { fitted, resolved: unarmed, outputGuards } = readyAt(candidate, call);
   const asked = call.limited === null ? null : admit(candidate, fitted, unarmed, call.limited, call);
   const admitted = asked instanceof Promise ? await call.waiting(asked) : asked;
   const { key, upstream, route } = candidate;
@@ -253,7 +258,7 @@ async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: At
     const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
     health.end(key, route.breaker, outcome, clock.monotonic(), { probe, ...(limited !== null && { retryAfterMs: limited }) });
   };
-  const tried: Tried = { candidate, fitted, resolved, route: route.name, scope };
+  const tried: Tried = { candidate, fitted, resolved, route: route.name, outputGuards, scope };
   try {
     const answer = await run(tried);
     scope.contentCame();

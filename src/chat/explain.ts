@@ -8,6 +8,7 @@ import type { StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Policy } from "../core/policy.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../core/params.ts";
 import { DIRECT_ROUTE, type Route } from "../core/route.ts";
 import { targetName } from "../core/target.ts";
@@ -106,6 +107,7 @@ async function explanation(planned: Planned, all: readonly (Planned | Passed)[],
     },
     targets: await Promise.all(all.map(async (one, index) => (one.refusal === null ? explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1)))),
     limits: await explainedLimits(planned, call),
+    policies: (call.policies?.all ?? []).map(explainedPolicy),
     configuration: call.snapshot.version,
   };
 }
@@ -118,6 +120,12 @@ async function explainedLimits({ fitted, resolved, route }: Planned, call: Call)
   const demand = demandOf(fitted, resolved, call);
   const accounts = limited.caller.accountsAt({ route: route.name, provider: target.providerId, model: targetName(target) }, limited.user);
   return Promise.all(accounts.map(async (account) => explainedAccount(account, await context.limits.standing(account), demand)));
+}
+
+/** What the policy is for; its rule is its author's own. */
+function explainedPolicy({ name, mode, rule, guard, perTarget }: Policy): JsonObject {
+  const on = guard === null ? null : guard.onInput && guard.onOutput ? "both" : guard.onInput ? "input" : "output";
+  return { name, mode, kind: rule === null ? "guard" : "rule", asked: perTarget ? "at each target" : "once", ...(guard !== null && { on, action: guard.action }) };
 }
 
 function passedOver({ refusal, target, why }: Passed, order: number): JsonObject {

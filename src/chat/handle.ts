@@ -33,6 +33,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
+    call.policed(sent, principal);
 
     const prepared = prepare(sent, principal, http.headers, call, call.limited?.caller.degradeTo);
     if (explains) answer = await replyExplained(prepared, principal, http.headers, call);

@@ -1,7 +1,10 @@
 // What a request may be answered by, in the form that the plan wants: the targets of its route or its one model, then its fallbacks, then those of its route.
 import { demandTarget } from "../auth/narrowing.ts";
+import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
+import type { PolicyTarget } from "../core/policy.ts";
+import type { PolicyTouch } from "../core/record.ts";
 import type { Principal } from "../core/identity.ts";
 import { DEFAULT_RETRIES, DIRECT_ROUTE, directRoute, type Route, type RouteTarget, type Sticky } from "../core/route.ts";
 import { fingerprint } from "../credentials/fingerprint.ts";
@@ -13,8 +16,10 @@ import type { PricedCall } from "./call-price.ts";
 import type { ChatContext } from "./context.ts";
 import { comparableCost } from "./cost-estimate.ts";
 import { atEntry, type Entry, requestForEntry, requestForTarget } from "./entry-request.ts";
+import type { CallPolicies } from "./call-policies.ts";
 import { fitRequest, type FittedRequest } from "./fit.ts";
 import { settingsFor } from "./fit-settings.ts";
+import { withheldLogprobs } from "./guard-answer.ts";
 import { type Resolved, targetFor } from "./resolve.ts";
 
 /** What goes to a target: made once, when it is looked at first. */
@@ -22,6 +27,8 @@ export interface Ready {
   /** Without the credential. */
   readonly resolved: Resolved;
   readonly fitted: FittedRequest;
+  /** What looks at the answer. */
+  readonly outputGuards: readonly GuardPolicy[];
 }
 
 export interface RouteCandidate extends Candidate {
@@ -31,6 +38,8 @@ export interface RouteCandidate extends Candidate {
   readonly insteadOf: string | null;
   /** Throws GatewayError where this caller may not call this target (decisions 3.4). */
   permit(): void;
+  /** What policies have said of this target so far. */
+  spoken(): readonly PolicyTouch[];
   /** The client's own request in the form that this target takes. Throws GatewayError where it cannot take it. */
   ready(): Ready;
 }
@@ -46,7 +55,7 @@ export interface Prepared {
 }
 
 /** All of a call that matters to what may answer it. */
-export type PlannedCall = PricedCall & Pick<Call, "bounded" | "planned" | "fitted"> & { readonly context: Pick<ChatContext, "providers"> };
+export type PlannedCall = PricedCall & Pick<Call, "bounded" | "planned" | "fitted" | "policies"> & { readonly context: Pick<ChatContext, "providers"> };
 
 /** What the legs of one call have in common. */
 interface Preparing {
@@ -168,11 +177,23 @@ function legOf(preparing: Preparing, request: ChatRequest, route: Route, targets
 
 function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
   let ready: Ready | null = null;
+  const { policies } = call;
+  const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
+  let judged: ReturnType<CallPolicies["at"]> | null = null;
+  const permit = (): void => {
+    demandTarget(principal.narrowing, route, target, covered);
+    if (policies === null) return;
+    judged ??= policies.at(place, requestForTarget(request, target, route));
+    if (judged.refusal !== null) throw judged.refusal;
+  };
   const prepared = (): Ready => {
     if (ready !== null) return ready;
-    const own = requestForTarget(request, target, route);
+    const asked = requestForTarget(request, target, route);
+    const own = policies === null ? asked : policies.input(asked, place);
+    const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
     const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
-    ready = { resolved, fitted: fitRequest(own, resolved.provider, resolved.target, settingsFor(own.options, principal, call.snapshot, route), principal) };
+    const fitted = fitRequest(own, resolved.provider, resolved.target, settingsFor(own.options, principal, call.snapshot, route), principal);
+    ready = { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
     return ready;
   };
   return {
@@ -185,10 +206,14 @@ function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing
     route,
     target,
     insteadOf,
-    permit: () => demandTarget(principal.narrowing, route, target, covered),
+    permit,
+    spoken: () => judged?.touches ?? NO_TOUCHES,
     ready: prepared,
   };
 }
+
+const NO_GUARDS: readonly GuardPolicy[] = [];
+const NO_TOUCHES: readonly PolicyTouch[] = [];
 
 /** What a caller brings has a health of its own: a wrong key or a dead address of somebody's says nothing about the operator's. */
 function healthKey(target: RouteTarget, request: ChatRequest, route: Route, { tokenId }: Principal): string {

@@ -12,11 +12,12 @@ import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } 
 import { attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
-import { charge } from "./call-price.ts";
+import { charge, chargeUntold } from "./call-price.ts";
 import { ChoiceWriter, mergedStream, summedUsage } from "./fan-out.ts";
 import type { Outcome } from "../routing/health.ts";
 import { type Attempting, outcomeOf, type Tried, withAttempts, type Won } from "./complete.ts";
 import type { Resolved } from "./resolve.ts";
+import { StreamGuard } from "./guard-answer.ts";
 import { StreamGrammar } from "./stream-grammar.ts";
 
 const PARSERS = { sse: createSseParser, ndjson: createNdjsonParser, "aws-event-stream": createAwsEventStreamParser } as const;
@@ -39,11 +40,12 @@ export function streaming(call: Call): Attempting<BegunStream> {
 }
 
 /** One attempt at a stream, up to its first content or its end. Throws GatewayError. */
-async function tryStream({ fitted, resolved, route, scope }: Tried, call: Call): Promise<BegunStream> {
+async function tryStream(tried: Tried, call: Call): Promise<BegunStream> {
+  const { fitted, resolved, route, outputGuards, scope } = tried;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage);
+  const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage, outputGuards.length === 0 ? null : new StreamGuard(outputGuards, call.policies!.guardSpoke));
   const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
-  scope.usage = () => grammar.reportedUsage ?? (grammar.hasContent ? usage() : null);
+  scope.usage = () => grammar.reportedUsage ?? (grammar.hasGenerated ? usage() : null);
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
@@ -67,9 +69,14 @@ async function tryStream({ fitted, resolved, route, scope }: Tried, call: Call):
     return { stream, grammar, held, usage };
   } catch (thrown) {
     stream.cancel();
+    if (grammar.hasGenerated && isOurRefusal(thrown)) chargeUntold(call, tried, usage(), grammar.reportedUsage === null);
     const record = scope.attempts.at(-1);
     throw record === undefined ? thrown : closeAttempt(record, thrown, resolved, call);
   }
+}
+
+function isOurRefusal(thrown: unknown): boolean {
+  return thrown instanceof GatewayError && thrown.code === "policy_violation";
 }
 
 /** The head is held for the winner at most `head_hold_s`; after that it goes first, and the winner comes when it comes. */

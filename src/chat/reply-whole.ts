@@ -7,9 +7,10 @@ import { allOf, attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
-import { charge } from "./call-price.ts";
+import { charge, chargeUntold } from "./call-price.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import { mergedAnswer } from "./fan-out.ts";
+import { guardedAnswer } from "./guard-answer.ts";
 import { wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 
 export function whole(call: Call): Attempting<WholeAnswer> {
@@ -17,15 +18,26 @@ export function whole(call: Call): Attempting<WholeAnswer> {
 }
 
 /** One attempt at a plain answer. Throws GatewayError. */
-async function tryWhole({ fitted, resolved, route, scope }: Tried, call: Call): Promise<WholeAnswer> {
+async function tryWhole(tried: Tried, call: Call): Promise<WholeAnswer> {
+  const { fitted, resolved, route, scope } = tried;
   const opened = await allOf(attempts(fitted.request, resolved, call, scope), scope);
   const answer = opened.length === 1 ? await decoded(opened[0]!, resolved, call) : mergedAnswer(await allDecoded(opened, resolved, call, scope));
   try {
     const made = wholeAnswer(answer, answerFrame(call, fitted, resolved, route), (generated) => estimatedUsage(fitted.request.messages, generated));
     scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
-    return made;
+    return tried.outputGuards.length === 0 ? made : guarded(made, tried, call);
   } catch (thrown) {
     throw closeAttempt(opened[0]!.attempt, thrown, resolved, call);
+  }
+}
+
+/** What is not told was made all the same. Throws `policy_violation`. */
+function guarded(answer: WholeAnswer, tried: Tried, call: Call): WholeAnswer {
+  try {
+    return guardedAnswer(answer, tried.outputGuards, call.policies!.guardSpoke);
+  } catch (thrown) {
+    chargeUntold(call, tried, answer.usage, answer.usageEstimated);
+    throw thrown;
   }
 }
 

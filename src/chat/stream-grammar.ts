@@ -1,9 +1,10 @@
 // Loose chunks of a decoder -> the one stream grammar that every client can read, whatever the provider did (decisions 8.1, 8.2, 8.6 to 8.8; research
 // on clients, S1 to S28): role once, one kind of content per delta, dense indexes, tool id and name once, one finish reason, usage only in its place.
 import { newTally, tally } from "../accounting/estimate.ts";
-import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, isFinishReason, type ToolCallDelta, type Usage } from "../core/chat.ts";
+import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, isFinishReason, type ReasoningDetail, type ToolCallDelta, type Usage } from "../core/chat.ts";
 import { isObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
+import type { StreamGuard } from "./guard-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 import { argumentsDelta, callOf, type CallState, isOpened, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, takeDelta } from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
@@ -34,6 +35,8 @@ export class StreamGrammar {
   readonly #frame: AnswerFrame;
   readonly #includeUsage: boolean;
   readonly #tail: string;
+  /** Null: no guard looks at the answer. */
+  readonly #guard: StreamGuard | null;
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
   readonly #callIds = new Set<string>();
@@ -47,8 +50,9 @@ export class StreamGrammar {
   #heldArguments = 0;
   #usage: Usage | null = null;
 
-  constructor(frame: AnswerFrame, includeUsage: boolean) {
+  constructor(frame: AnswerFrame, includeUsage: boolean, guard: StreamGuard | null = null) {
     this.#frame = frame;
+    this.#guard = guard;
     this.#includeUsage = includeUsage;
     this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
   }
@@ -56,6 +60,10 @@ export class StreamGrammar {
   /** True once text, reasoning, a tool call, a refusal or a finish reason has come (decisions 7.4). */
   get hasContent(): boolean {
     return this.#hasContent;
+  }
+  /** The provider has made something, also where a guard still holds it. */
+  get hasGenerated(): boolean {
+    return this.#hasSaid || this.#hasContent;
   }
   /** It ends here, and nothing at all was generated (decisions 7.1). */
   get isEmpty(): boolean {
@@ -81,7 +89,8 @@ export class StreamGrammar {
   }
 
   /** The events for a chunk; empty when it says nothing that a client may see. Throws MalformedAnswer where a bound is passed. */
-  write(chunk: ChatChunk): string {
+  write(given: ChatChunk): string {
+    const chunk = this.#guard === null ? given : this.#guard.chunk(given);
     // what Azure says of the prompt comes first, without an id and without a choice
     if (this.#head === "" && (isText(chunk.id) || hasChoices(chunk))) this.#open(chunk);
     if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
@@ -95,6 +104,7 @@ export class StreamGrammar {
   /** The last events of a complete stream: finish reasons, then the usage where it was asked for. */
   finish(total: Usage): string {
     let out = "";
+    if (this.#guard !== null) for (const choice of this.#choices) out += this.#endTexts(choice, this.#guard);
     this.#isFinished = true;
     this.#vendor.takeWaiting();
     for (const choice of this.#choices) out += this.#finishChoice(choice);
@@ -116,7 +126,7 @@ export class StreamGrammar {
     const known = this.#bySource.get(sourceIndex(source.index));
     const choice = known ?? this.#begin(sourceIndex(source.index));
     let out = known === undefined ? this.#event(choice, ROLE, null, "null", "") : "";
-    const along: Companions = { logprobs: source.logprobs === null || source.logprobs === undefined ? "null" : JSON.stringify(strictLogprobs(source.logprobs)), extra: choiceExtra(source) };
+    const along = this.#companions(source);
     if (isObject(source.delta)) out += this.#writeDelta(choice, source.delta, along);
     if (isFinishReason(source.finish_reason) && choice.finish === null) {
       choice.finish = source.finish_reason;
@@ -125,6 +135,12 @@ export class StreamGrammar {
     if (typeof source.native_finish_reason === "string") choice.native = source.native_finish_reason;
     if (along.logprobs !== "null" || along.extra !== "") out += this.#say(choice, "{}", along);
     return out;
+  }
+
+  #companions(source: ChunkChoice): Companions {
+    const { logprobs } = source;
+    const said = logprobs !== null && logprobs !== undefined && this.#guard?.withholdsLogprobs !== true;
+    return { logprobs: said ? JSON.stringify(strictLogprobs(logprobs)) : "null", extra: choiceExtra(source, this.#guard) };
   }
 
   /** A provider's own numbers stand while they fit what was asked for; others are numbered by order. */
@@ -141,21 +157,23 @@ export class StreamGrammar {
   #writeDelta(choice: ChoiceState, delta: ChunkDelta, along: Companions): string {
     let out = "";
     if (isText(delta.reasoning_content)) out += this.#sayText(choice, "reasoning_content", delta.reasoning_content, along);
-    if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0) out += this.#sayContent(choice, `{"reasoning_details":${JSON.stringify(delta.reasoning_details)}}`, along);
+    if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0) out += this.#sayDetails(choice, delta.reasoning_details as readonly ReasoningDetail[], along);
     if (isText(delta.content)) out += this.#sayText(choice, "content", delta.content, along);
     if (isText(delta.refusal)) out += this.#sayText(choice, "refusal", delta.refusal, along);
     if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls as readonly ToolCallDelta[]) if (isObject(call)) out += this.#writeCall(choice, call, along);
-    const annotations = strictAnnotations(delta["annotations"]);
+    const rest = this.#guard === null ? delta : this.#guard.others(choice.index, delta);
+    const annotations = strictAnnotations(rest["annotations"]);
     if (annotations !== null) out += this.#say(choice, `{"annotations":${JSON.stringify(annotations)}}`, along);
-    const others = vendorDelta(delta);
+    const others = vendorDelta(rest);
     if (others !== "") out += this.#sayContent(choice, others, along);
     return out;
   }
 
   #writeCall(choice: ChoiceState, delta: ToolCallDelta, along: Companions): string {
     const call = callOf(choice.calls, delta);
-    const text = takeDelta(call, delta);
-    tally(this.generated, text);
+    const given = takeDelta(call, delta);
+    tally(this.generated, given);
+    const text = this.#guard === null || given === "" ? given : this.#guard.take(callKey(choice, call), given, true);
     const legacy = this.#frame.legacyFunctions;
     if (!isOpened(call)) {
       const opened = choice.calls.filter(isOpened).length;
@@ -179,6 +197,25 @@ export class StreamGrammar {
     return this.#sayContent(choice, piece, along);
   }
 
+  /** What guards still hold of a choice. */
+  #endTexts(choice: ChoiceState, guard: StreamGuard): string {
+    let out = "";
+    const nothing: Companions = { logprobs: "null", extra: "" };
+    for (const name of ["reasoning_content", "content", "refusal"]) {
+      const rest = guard.end(textKey(choice, name));
+      if (rest !== "") out += this.#sayContent(choice, `{"${name}":${JSON.stringify(rest)}}`, nothing);
+    }
+    const details = guard.endedDetails(choice.index);
+    if (details.length > 0) out += this.#sayContent(choice, `{"reasoning_details":${JSON.stringify(details)}}`, nothing);
+    const transcript = guard.end(textKey(choice, "transcript"));
+    if (transcript !== "") out += this.#sayContent(choice, `{"audio":{"transcript":${JSON.stringify(transcript)}}}`, nothing);
+    for (const call of choice.calls) {
+      const rest = guard.end(callKey(choice, call));
+      if (rest !== "" && isOpened(call)) out += this.#sayContent(choice, this.#frame.legacyFunctions ? legacyArgumentsDelta(rest) : argumentsDelta(call, rest), nothing);
+    }
+    return out;
+  }
+
   #finishChoice(choice: ChoiceState): string {
     let out = "";
     const legacy = this.#frame.legacyFunctions;
@@ -191,7 +228,16 @@ export class StreamGrammar {
 
   #sayText(choice: ChoiceState, name: string, text: string, along: Companions): string {
     tally(this.generated, text);
-    return this.#sayContent(choice, `{"${name}":${JSON.stringify(text)}}`, along);
+    if (this.#guard === null) return this.#sayContent(choice, `{"${name}":${JSON.stringify(text)}}`, along);
+    this.#hasSaid = true;
+    const shown = this.#guard.take(textKey(choice, name), text);
+    return shown === "" ? "" : this.#sayContent(choice, `{"${name}":${JSON.stringify(shown)}}`, along);
+  }
+
+  #sayDetails(choice: ChoiceState, details: readonly ReasoningDetail[], along: Companions): string {
+    this.#hasSaid = true;
+    const shown = this.#guard === null ? details : this.#guard.details(choice.index, details);
+    return shown.length === 0 ? "" : this.#sayContent(choice, `{"reasoning_details":${JSON.stringify(shown)}}`, along);
   }
 
   #sayContent(choice: ChoiceState, delta: string, along: Companions): string {
@@ -224,8 +270,16 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
+function textKey({ index }: ChoiceState, name: string): string {
+  return `${index} ${name}`;
+}
+
+function callKey({ index, calls }: ChoiceState, call: CallState): string {
+  return `${index} call ${calls.indexOf(call)}`;
+}
+
 /** A vendor's own keys of a choice, as further members. */
-function choiceExtra(choice: ChunkChoice): string {
+function choiceExtra(choice: ChunkChoice, guard: StreamGuard | null): string {
   let extra = "";
   for (const name in choice) {
     switch (name) {
@@ -237,7 +291,7 @@ function choiceExtra(choice: ChunkChoice): string {
       case "message":
         break;
       default:
-        if (choice[name] !== null && choice[name] !== undefined) extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
+        if (choice[name] !== null && choice[name] !== undefined) extra += `,${JSON.stringify(name)}:${JSON.stringify(guard === null ? choice[name] : guard.whole(choice[name], name))}`;
     }
   }
   return extra;

@@ -51,10 +51,10 @@ export interface LimitTouch {
   readonly wouldRefuse: boolean;
 }
 
-/** A policy that spoke without refusing. */
+/** A policy that spoke. `denied` where another target took the call as well; `failed`: its rule could not be evaluated. */
 export interface PolicyTouch {
   readonly name: string;
-  readonly effect: "would_deny" | "masked" | "failed";
+  readonly effect: "denied" | "would_deny" | "masked" | "failed";
 }
 
 export interface MessageStatistics {

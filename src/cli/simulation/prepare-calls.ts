@@ -84,6 +84,7 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
     snapshot,
     context: { clock: systemClock, providers },
     record: { tenantId: entry.tenant, projectId: entry.project },
+    policies: null,
     bounded: (totalMs) => {
       if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
     },

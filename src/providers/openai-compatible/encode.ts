@@ -115,7 +115,7 @@ function copy(draft: Draft, span: MemberSpan): void {
 function putPassedThrough(draft: Draft, name: string, span: MemberSpan | null): void {
   const value = draft.request.extra[name];
   if (value === undefined) return;
-  if (span !== null && draft.fromExtraBody?.has(name) !== true) copy(draft, span);
+  if (span !== null && draft.fromExtraBody?.has(name) !== true && !draft.request.source.rewritten.has(name)) copy(draft, span);
   else put(draft, name, value);
 }
 

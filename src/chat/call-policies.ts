@@ -1,0 +1,193 @@
+// The policies of one call: asked once before anything is called, and again at each target before each attempt (decisions 3.1 to 3.4). What they say is noted in
+// the record; what the caller reads is the policy's message and its name, never the rule.
+import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
+import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../auth/policy-facts.ts";
+import type { ChatRequest } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { Principal } from "../core/identity.ts";
+import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
+import type { PolicyTouch } from "../core/record.ts";
+import { guardedRequest } from "./guard-request.ts";
+
+export interface PolicyCall {
+  readonly sent: ChatRequest;
+  readonly principal: Principal;
+  /** Empty: unknown. */
+  readonly clientIp: () => string;
+  readonly now: () => number;
+  /** Takes what the policies say. */
+  readonly touches: PolicyTouch[];
+}
+
+interface Judgement {
+  readonly refusal: GatewayError | null;
+  readonly touches: readonly PolicyTouch[];
+}
+
+export class CallPolicies {
+  readonly #policies: ProjectPolicies;
+  readonly #call: PolicyCall;
+  readonly #caller: PolicyCaller;
+  readonly #facts: Facts;
+  readonly #requests = new Map<ChatRequest, RequestFacts>();
+  readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
+
+  constructor(policies: ProjectPolicies, call: PolicyCall) {
+    this.#policies = policies;
+    this.#call = call;
+    this.#caller = { tokenId: call.principal.tokenId, user: call.sent.params.user ?? call.sent.params.safety_identifier ?? null };
+    this.#facts = new Facts(call);
+  }
+
+  /** Those that concern the caller, for an explanation. */
+  get all(): readonly Policy[] {
+    return this.#policies.all.filter((policy) => this.#concerns(policy, null));
+  }
+
+  /** Before anything is called. Throws `policy_violation`. */
+  admit(): void {
+    const { sent } = this.#call;
+    const { refusal, touches } = this.#judge(this.#policies.rules, sent, null);
+    this.note(touches);
+    if (refusal !== null) throw refusal;
+    this.input(sent, null);
+  }
+
+  /** What the rules say of a target; an entry of `fallbacks` or `model_list` is a request of its own, of which all of them are asked. */
+  at(target: PolicyTarget, request: ChatRequest): Judgement {
+    return this.#judge(request === this.#call.sent ? this.#policies.targetRules : this.#policies.all, request, target);
+  }
+
+  /** The request as a target may have it; without one, for every target. Throws `policy_violation`. */
+  input(request: ChatRequest, target: PolicyTarget | null): ChatRequest {
+    const guards = this.#guards(this.#policies.inputGuards, target);
+    if (guards.length === 0) return request;
+    const key = guards.map(({ id }) => id).join("\n");
+    const known = this.#guarded.get(request) ?? new Map<string, ChatRequest>();
+    this.#guarded.set(request, known);
+    const there = known.get(key);
+    if (there !== undefined) return there;
+    const fresh = this.#guard(() => guardedRequest(request, guards, this.guardSpoke));
+    known.set(key, fresh);
+    return fresh;
+  }
+
+  /** What looks at the answer of a target. */
+  output(target: PolicyTarget): readonly GuardPolicy[] {
+    return this.#guards(this.#policies.outputGuards, target);
+  }
+
+  /** Once for each policy and effect. */
+  readonly note = (touches: readonly PolicyTouch[]): void => {
+    const { touches: record } = this.#call;
+    for (const touch of touches) if (!record.some(({ name, effect }) => name === touch.name && effect === touch.effect)) record.push(touch);
+  };
+
+  readonly guardSpoke = ({ name, mode, guard }: GuardPolicy): void => {
+    this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
+  };
+
+  #guard<T>(look: () => T): T {
+    try {
+      return look();
+    } catch (thrown) {
+      throw blockedError(thrown);
+    }
+  }
+
+  #guards(guards: readonly Policy[], target: PolicyTarget | null): readonly GuardPolicy[] {
+    return guards.length === 0 ? NONE : (guards.filter((policy) => (target !== null || !policy.perTarget) && this.#concerns(policy, target)) as readonly GuardPolicy[]);
+  }
+
+  #concerns({ concerns, concernsTarget }: Policy, target: PolicyTarget | null): boolean {
+    return (concerns === null || concerns(this.#caller)) && (target === null || concernsTarget === null || concernsTarget(target));
+  }
+
+  #judge(policies: readonly Policy[], request: ChatRequest, target: PolicyTarget | null): Judgement {
+    let touches: PolicyTouch[] | null = null;
+    for (const policy of policies) {
+      if (policy.rule === null || !this.#concerns(policy, target)) continue;
+      const failure = this.#denies(policy, request, target);
+      if (failure === false) continue;
+      touches ??= [];
+      if (failure !== null) touches.push({ name: policy.name, effect: "failed" });
+      else if (policy.mode === "audit") touches.push({ name: policy.name, effect: "would_deny" });
+      if (policy.mode === "audit") continue;
+      touches.push({ name: policy.name, effect: "denied" });
+      return { refusal: violation(policy, failure === null ? {} : { detail: `the policy ${policy.name} could not be evaluated: ${failure}` }), touches };
+    }
+    return touches === null ? PASSED : { refusal: null, touches };
+  }
+
+  /** False: it does not. Null: it does. Words: it could not be evaluated. */
+  #denies({ rule }: Policy, request: ChatRequest, target: PolicyTarget | null): false | null | string {
+    const facts = this.#facts;
+    try {
+      facts.request = this.#requestFacts(request);
+      facts.place = target;
+      return rule!.denies(facts) ? null : false;
+    } catch (thrown) {
+      return (thrown as Error).message.split("\n")[0]!;
+    }
+  }
+
+  #requestFacts(request: ChatRequest): RequestFacts {
+    const known = this.#requests.get(request);
+    if (known !== undefined) return known;
+    const fresh = new RequestFacts(request);
+    this.#requests.set(request, fresh);
+    return fresh;
+  }
+}
+
+const NONE: readonly never[] = [];
+const PASSED: Judgement = { refusal: null, touches: [] };
+
+/** What rules see, made when one asks. */
+class Facts {
+  readonly #call: PolicyCall;
+  request: RequestFacts;
+  place: PolicyTarget | null = null;
+  #target: TargetFacts | null = null;
+  #targetOf: PolicyTarget | null = null;
+  #token: TokenFacts | null = null;
+  #tenant: ScopeFacts | null = null;
+  #project: ScopeFacts | null = null;
+  #client: ClientFacts | null = null;
+  #now: Date | null = null;
+
+  constructor(call: PolicyCall) {
+    this.#call = call;
+    this.request = new RequestFacts(call.sent);
+  }
+  get target(): TargetFacts {
+    if (this.place === null) throw new Error("there is no target here");
+    if (this.#target === null || this.#targetOf !== this.place) this.#target = new TargetFacts(this.place);
+    this.#targetOf = this.place;
+    return this.#target;
+  }
+  get token(): TokenFacts {
+    return (this.#token ??= new TokenFacts(this.#call.principal));
+  }
+  get tenant(): ScopeFacts {
+    return (this.#tenant ??= new ScopeFacts(this.#call.principal.tenantId));
+  }
+  get project(): ScopeFacts {
+    return (this.#project ??= new ScopeFacts(this.#call.principal.projectId));
+  }
+  get client(): ClientFacts {
+    return (this.#client ??= new ClientFacts(this.#call.clientIp()));
+  }
+  get now(): Date {
+    return (this.#now ??= new Date(this.#call.now()));
+  }
+}
+
+function violation({ name, message }: Policy, more: { readonly detail?: string } = {}): GatewayError {
+  return new GatewayError("policy_violation", message, { metadata: { policy: name }, ...more });
+}
+
+/** Anything thrown while text was looked at, as it is told. */
+export function blockedError(thrown: unknown): unknown {
+  return thrown instanceof BlockedText ? violation(thrown.policy) : thrown;
+}

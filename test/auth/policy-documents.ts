@@ -1,0 +1,20 @@
+// Policies for tests: documents as the file holds them, configured and compiled.
+import { compilePolicies } from "../../src/auth/policies.ts";
+import { type PolicyDocument, policySchema } from "../../src/auth/policy-settings.ts";
+import type { Configured } from "../../src/core/configured.ts";
+import type { PolicySet } from "../../src/core/policy.ts";
+import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
+
+export function configuredPolicy(document: object, place: Partial<Configured<PolicyDocument>> = {}): Configured<PolicyDocument> {
+  const parsed = policySchema.parse(document);
+  return { id: `pol_${parsed.name ?? "unnamed"}`, name: parsed.name ?? null, tenantId: null, projectId: null, origin: "file", setBy: null, version: 0, ...place, document: parsed };
+}
+
+/** For everybody. */
+export function policiesFor(...documents: readonly object[]): PolicySet {
+  return compilePolicies(documents.map((document) => configuredPolicy(document)));
+}
+
+export function guardsFor(...documents: readonly object[]): readonly GuardPolicy[] {
+  return policiesFor(...documents.map((guard, index) => ({ name: `guard-${index}`, guard }))).of("t", "p")!.all as readonly GuardPolicy[];
+}
