@@ -7,7 +7,7 @@ import { MAX_TIMER_MS } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
 import type { AccessToken, Principal } from "../core/identity.ts";
-import type { Attempt, CallRecord } from "../core/record.ts";
+import { type Attempt, type CallRecord, MAX_END_USER } from "../core/record.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
 import type { OpenEntry } from "../store/ledger.ts";
@@ -74,7 +74,7 @@ export class Call {
       clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
       otelTraceId: OTEL_TRACE.exec(headers.get("traceparent") ?? "")?.[1] ?? null,
       snapshotVersion: this.snapshot.version,
-      tokenId: null, tenantId: null, projectId: null, userId: null,
+      tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
       modelAsked: null, route: null, provider: null, model: null,
       stream: false, explained: false, status: 0, code: null, errorDetail: null,
       fates: {}, messages: null, attempts: [],
@@ -115,6 +115,7 @@ export class Call {
   /** Starts the clock of the whole operation, which counts from the arrival of the request. */
   parsed(request: ChatRequest): void {
     const { record } = this;
+    record.endUser = (request.params.user ?? request.params.safety_identifier)?.slice(0, MAX_END_USER) ?? null;
     record.modelAsked = request.options.model;
     record.stream = request.params.stream === true;
     this.#endUser = request.params.user ?? request.params.safety_identifier ?? null;

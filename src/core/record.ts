@@ -64,6 +64,9 @@ export interface MessageStatistics {
   readonly bodyCharacters: number;
 }
 
+/** Callers choose it at will. */
+export const MAX_END_USER = 256;
+
 /** Filled in while the call runs, published once, never changed afterwards. */
 export interface CallRecord {
   readonly traceId: string;
@@ -75,6 +78,8 @@ export interface CallRecord {
   tenantId: string | null;
   projectId: string | null;
   userId: string | null;
+  /** Whom the request names as its end user (`user`, `safety_identifier`), cut to MAX_END_USER characters. */
+  endUser: string | null;
   /** `model` as the caller wrote it. */
   modelAsked: string | null;
   route: string | null;

@@ -94,6 +94,7 @@ export function callLine(record: CallRecord): string {
     text("tenant", record.tenantId),
     text("project", record.projectId),
     text("user", record.userId),
+    text("end_user", record.endUser),
     text("token", record.tokenId),
     text("model_asked", record.modelAsked),
     text("route", record.route),

@@ -60,7 +60,8 @@ function identityOf(path: string): string | null {
   return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
-async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<SqliteOptions, "file" | "busyTimeoutMs">) {
+/** A connection of its own to the file. Throws StoreError. */
+export async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<SqliteOptions, "file" | "busyTimeoutMs">) {
   const path = file === ":memory:" ? file : resolve(file);
   const connection = { name: `The database ${path}`, busyTimeoutMs, explain: (error: unknown) => explained(error, path, busyTimeoutMs) };
   if (path !== ":memory:") createFile(path, connection.explain);

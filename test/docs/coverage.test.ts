@@ -64,7 +64,7 @@ describe("headers of docs/api.md", () => {
 
 /** A record in which nothing is absent. */
 const FULL: Required<CallRecord> = {
-  traceId: "0af7651916cd43dd8448eb211c80319c", startedAtMs: 1_767_225_600_000, clientRequestId: "r", otelTraceId: "o", snapshotVersion: 1, tokenId: "t", tenantId: "default", projectId: "default", userId: "u",
+  traceId: "0af7651916cd43dd8448eb211c80319c", startedAtMs: 1_767_225_600_000, clientRequestId: "r", otelTraceId: "o", snapshotVersion: 1, tokenId: "t", tenantId: "default", projectId: "default", userId: "u", endUser: "e",
   modelAsked: "sandbox:echo", route: "direct", provider: "sandbox", model: "echo", stream: true, explained: true, status: 502, code: "upstream_error", errorDetail: "words", fates: { stop: "native" },
   messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
   attempts: [{ provider: "sandbox", model: "echo", status: 500, code: "upstream_error", nativeCode: "server_error", retryAfterMs: null, headMs: 1, firstContentMs: 2, totalMs: 3 }],

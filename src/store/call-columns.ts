@@ -1,0 +1,141 @@
+// Records as rows of the tables of calls, and what a row adds to the sums.
+import { type CallColumns, DIMENSION_COLUMNS, type DimensionColumns, SUM_COLUMNS } from "./call-schema.ts";
+import { type CallSummary, LATENCY_BOUNDS_MS } from "./calls.ts";
+import type { LedgerRow } from "./ledger.ts";
+import { fromInteger } from "./schema.ts";
+
+const HOUR_MS = 3_600_000n;
+const DAY_MS = 86_400_000n;
+/** Names of models and the like are bounded where they come in; a row of an older version may not be. */
+const MAX_WORD = 512;
+
+/** Rows of the journal may be of an earlier version: what a record did not have then is absent. */
+export function columnsOf({ record, settled }: LedgerRow): CallColumns {
+  const { usage, cost } = record;
+  return {
+    trace_id: word(record.traceId),
+    time_ms: count(record.startedAtMs),
+    tenant_id: word(record.tenantId),
+    project_id: word(record.projectId),
+    token_id: word(record.tokenId),
+    user_id: word(record.userId),
+    end_user: word(record.endUser),
+    route: word(record.route),
+    provider: word(record.provider),
+    model: word(record.model),
+    status: count(record.status),
+    code: word(record.code),
+    stream: flag(record.stream),
+    cancelled: flag(record.cancelled),
+    explained: flag(record.explained),
+    attempts: count(record.attempts.length),
+    prompt_tokens: count(usage?.prompt_tokens),
+    completion_tokens: count(usage?.completion_tokens),
+    cached_tokens: count(usage?.prompt_tokens_details?.cached_tokens),
+    reasoning_tokens: count(usage?.completion_tokens_details?.reasoning_tokens),
+    cost_nano_usd: cost === null || cost === undefined ? null : count(cost.nanoUsd),
+    total_ms: count(record.totalMs),
+    first_content_ms: record.firstContentMs === null || record.firstContentMs === undefined ? null : count(record.firstContentMs),
+    settled: flag(settled),
+  };
+}
+
+/** PostgreSQL's text has no zero character, and no half of a pair. */
+function word(text: string | null | undefined): string {
+  return (text ?? "").slice(0, MAX_WORD).toWellFormed().replaceAll("\0", "\uFFFD");
+}
+const flag = (value: boolean | undefined): bigint => (value === true ? 1n : 0n);
+/** A figure of a provider's may be anything. */
+function count(value: unknown): bigint {
+  return typeof value === "number" && value > 0 && value <= Number.MAX_SAFE_INTEGER ? BigInt(Math.round(value)) : 0n;
+}
+
+export function summaryOf(row: CallColumns): CallSummary {
+  return {
+    traceId: row.trace_id,
+    timeMs: fromInteger(row.time_ms),
+    tenantId: orNull(row.tenant_id),
+    projectId: orNull(row.project_id),
+    tokenId: orNull(row.token_id),
+    userId: orNull(row.user_id),
+    endUser: orNull(row.end_user),
+    route: orNull(row.route),
+    provider: orNull(row.provider),
+    model: orNull(row.model),
+    status: fromInteger(row.status),
+    code: orNull(row.code),
+    stream: row.stream === 1n,
+    cancelled: row.cancelled === 1n,
+    attempts: fromInteger(row.attempts),
+    promptTokens: fromInteger(row.prompt_tokens),
+    completionTokens: fromInteger(row.completion_tokens),
+    cachedTokens: fromInteger(row.cached_tokens),
+    reasoningTokens: fromInteger(row.reasoning_tokens),
+    costNanoUsd: row.cost_nano_usd === null ? null : fromInteger(row.cost_nano_usd),
+    totalMs: fromInteger(row.total_ms),
+    firstContentMs: row.first_content_ms === null ? null : fromInteger(row.first_content_ms),
+    settled: row.settled === 1n,
+  };
+}
+
+export const orNull = (text: string): string | null => (text === "" ? null : text);
+
+/** One row of sums: its key, and what is added for each of SUM_COLUMNS. */
+export interface SumRow {
+  readonly key: Readonly<Record<string, string | bigint>>;
+  readonly sums: bigint[];
+}
+
+/** Sums stop here: a row that could not be added to would stop everything that comes behind it. */
+export const MOST_OF_A_SUM = 9_000_000_000_000_000_000n;
+
+/** What calls add to the hours. In the order of their keys, so that two writers never wait for each other. */
+export function hourSums(calls: readonly CallColumns[]): readonly SumRow[] {
+  return gathered(calls.filter(isCounted), (call) => ({ hour_ms: call.time_ms - (call.time_ms % HOUR_MS), ...dimensionsOf(call) }));
+}
+
+/** What calls add to the days of the end users that they name. */
+export function userDaySums(calls: readonly CallColumns[]): readonly SumRow[] {
+  return gathered(calls.filter((call) => isCounted(call) && call.end_user !== ""), (call) => ({ day_ms: call.time_ms - (call.time_ms % DAY_MS), ...dimensionsOf(call), end_user: call.end_user }));
+}
+
+const isCounted = ({ explained }: CallColumns): boolean => explained === 0n;
+
+function dimensionsOf(call: CallColumns): DimensionColumns {
+  return Object.fromEntries(DIMENSION_COLUMNS.map((column) => [column, call[column]])) as unknown as DimensionColumns;
+}
+
+function gathered(calls: readonly CallColumns[], keyOf: (call: CallColumns) => Readonly<Record<string, string | bigint>>): readonly SumRow[] {
+  const rows = new Map<string, SumRow>();
+  for (const call of calls) {
+    const key = keyOf(call);
+    const name = Object.values(key).map(String).join("\0");
+    let row = rows.get(name);
+    if (row === undefined) rows.set(name, (row = { key, sums: SUM_COLUMNS.map(() => 0n) }));
+    addedBy(call).forEach((value, index) => {
+      const sum = row.sums[index]! + value;
+      row.sums[index] = sum > MOST_OF_A_SUM ? MOST_OF_A_SUM : sum;
+    });
+  }
+  return [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+}
+
+/** For each of SUM_COLUMNS. */
+function addedBy(call: CallColumns): readonly bigint[] {
+  const isUnpriced = call.cost_nano_usd === null && call.prompt_tokens + call.completion_tokens > 0n;
+  const above = LATENCY_BOUNDS_MS.findIndex((bound) => call.total_ms <= BigInt(bound));
+  const bucket = above < 0 ? LATENCY_BOUNDS_MS.length : above;
+  return [
+    1n,
+    call.status >= 400n ? 1n : 0n,
+    isUnpriced ? 1n : 0n,
+    call.prompt_tokens,
+    call.completion_tokens,
+    call.cached_tokens,
+    call.reasoning_tokens,
+    call.cost_nano_usd ?? 0n,
+    call.total_ms,
+    ...Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, (_, index) => (index === bucket ? 1n : 0n)),
+  ];
+}
+

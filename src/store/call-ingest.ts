@@ -1,0 +1,98 @@
+// Rows of the ledger into the tables of calls and their sums, in one transaction and exactly once for each trace id. A call that was charged with its reservation
+// (its process had ended) and is told as settled later takes the place of the first row, and the sums are corrected; everything else that comes again is nothing.
+import { type Kysely, sql, type Transaction } from "kysely";
+import { columnsOf, hourSums, MOST_OF_A_SUM, type SumRow, userDaySums } from "./call-columns.ts";
+import { type CallColumns, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import type { LedgerRow } from "./ledger.ts";
+
+type Tx = Transaction<CallSchema>;
+
+/** Rows of one statement: databases bound the number of its parameters. */
+const ROWS_AT_ONCE = 100;
+
+/** A call as it goes into the tables. */
+export interface Incoming {
+  readonly columns: CallColumns;
+  /** JSON of its record. */
+  readonly detail: string;
+}
+
+export function incomingOf(row: LedgerRow): Incoming {
+  return { columns: columnsOf(row), detail: JSON.stringify(row.record) };
+}
+
+export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incoming[]): Promise<void> {
+  const batch = deduplicated(rows);
+  if (batch.size === 0) return;
+  await db.transaction().execute(async (tx) => {
+    const added: Incoming[] = [];
+    const again: Incoming[] = [];
+    for (const part of parts([...batch.values()].toSorted((a, b) => (a.columns.trace_id < b.columns.trace_id ? -1 : 1)))) {
+      const inserted = await tx.insertInto("call").values(part.map(({ columns }) => columns)).onConflict((conflict) => conflict.column("trace_id").doNothing()).returning("trace_id").execute();
+      const ids = new Set(inserted.map(({ trace_id: id }) => id));
+      for (const one of part) (ids.has(one.columns.trace_id) ? added : again).push(one);
+    }
+    const late = again.filter(({ columns }) => columns.settled === 1n);
+    const before = late.length === 0 ? [] : await takeUnsettled(tx, late);
+    const replaced = late.filter(({ columns }) => before.some(({ trace_id: id }) => id === columns.trace_id));
+    for (const { columns: { trace_id: id, ...columns }, detail } of replaced) {
+      await tx.updateTable("call").set(columns).where("trace_id", "=", id).execute();
+      await tx.updateTable("call_detail").set({ record: detail }).where("trace_id", "=", id).execute();
+    }
+    for (const part of parts(added)) await tx.insertInto("call_detail").values(part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail }))).onConflict((conflict) => conflict.column("trace_id").doNothing()).execute();
+    const counted = [...added, ...replaced].map(({ columns }) => columns);
+    await takeOff(tx, "call_hour", hourSums(before));
+    await takeOff(tx, "call_user_day", userDaySums(before));
+    await addUp(tx, "call_hour", hourSums(counted));
+    await addUp(tx, "call_user_day", userDaySums(counted));
+  });
+}
+
+/** Of rows with one trace id the settled one, else the first. */
+function deduplicated(rows: readonly Incoming[]): ReadonlyMap<string, Incoming> {
+  const batch = new Map<string, Incoming>();
+  for (const row of rows) {
+    const { trace_id: id, settled } = row.columns;
+    if ((batch.get(id)?.columns.settled ?? -1n) < settled) batch.set(id, row);
+  }
+  return batch;
+}
+
+/** The rows of these calls that are not settled, as they were; nobody else takes them. */
+async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readonly CallColumns[]> {
+  const taken: CallColumns[] = [];
+  for (const part of parts(calls))
+    taken.push(...(await tx.updateTable("call").set({ settled: 1n }).where("trace_id", "in", part.map(({ columns }) => columns.trace_id)).where("settled", "=", 0n).returningAll().execute()));
+  return taken;
+}
+
+type SumTable = "call_hour" | "call_user_day";
+
+async function addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void> {
+  for (const part of parts(rows)) {
+    const values = part.map(({ key, sums }) => ({ ...key, ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])) }));
+    const raised = Object.fromEntries(SUM_COLUMNS.map((column) => [column, raisedSum(table, column)]));
+    await tx.insertInto(table).values(values as never).onConflict((conflict) => conflict.columns(Object.keys(part[0]!.key) as never).doUpdateSet(raised as never)).execute();
+  }
+}
+
+/** Without ever being more than the column holds. */
+function raisedSum(table: SumTable, column: string) {
+  const there = sql.ref(`${table}.${column}`);
+  const more = sql.ref(`excluded.${column}`);
+  const most = sql.lit(MOST_OF_A_SUM);
+  return sql<bigint>`case when ${there} > ${most} - ${more} then ${most} else ${there} + ${more} end`;
+}
+
+async function takeOff(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void> {
+  for (const { key, sums } of rows) {
+    const same = sql.join(Object.entries(key).map(([column, value]) => sql`${sql.ref(column)} = ${value}`), sql` and `);
+    const lowered = sql.join(SUM_COLUMNS.map((column, index) => sql`${sql.ref(column)} = case when ${sql.ref(column)} < ${sums[index]!} then 0 else ${sql.ref(column)} - ${sums[index]!} end`));
+    await sql`update ${sql.table(table)} set ${lowered} where ${same}`.execute(tx);
+    await sql`delete from ${sql.table(table)} where ${same} and calls = 0`.execute(tx);
+  }
+}
+
+function parts<T>(rows: readonly T[]): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(rows.length / ROWS_AT_ONCE) }, (_, index) => rows.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE));
+}

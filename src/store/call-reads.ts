@@ -1,0 +1,72 @@
+// Reads of single calls: pages by time and trace id, one call with its record, and what is old and goes.
+import { type Kysely, sql, type RawBuilder } from "kysely";
+import type { CallRecord } from "../core/record.ts";
+import { summaryOf } from "./call-columns.ts";
+import type { CallColumns, CallSchema } from "./call-schema.ts";
+import type { CallFilter, CallScope, CallSummary, StoredCall } from "./calls.ts";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import type { Page, PageRequest } from "./reader.ts";
+import { toInteger } from "./schema.ts";
+
+type Db = Kysely<CallSchema>;
+
+const NEWEST_FIRST: ListKey = { list: "calls", columns: [["time_ms", "integer"], ["trace_id", "text"]], newestFirst: true };
+
+export async function listCalls(db: Db, page: PageRequest, filter: CallFilter): Promise<Page<CallSummary>> {
+  const { rows } = await callsQuery(page, filter).execute(db);
+  return pageOf(rows, page, NEWEST_FIRST, (row) => [row.time_ms, row.trace_id], summaryOf);
+}
+
+/** Exported for the test that looks at its plan. */
+export function callsQuery(page: PageRequest, filter: CallFilter): RawBuilder<CallColumns> {
+  const wanted = sql.join([...scopeConditions(filter), ...callConditions(filter), afterCursor(page, NEWEST_FIRST)], sql` and `);
+  return sql<CallColumns>`select * from call where ${wanted} order by ${inOrderOf(NEWEST_FIRST)} limit ${sql.lit(rowsAsked(page))}`;
+}
+
+const SCOPE_COLUMNS: readonly (readonly [keyof CallScope, string])[] = [
+  ["tokenId", "token_id"], ["projectId", "project_id"], ["tenantId", "tenant_id"], ["userId", "user_id"], ["endUser", "end_user"], ["route", "route"], ["provider", "provider"], ["model", "model"],
+];
+/** Of these the first that is given is looked up in its index, because it is the narrowest; the database has no figures to know that. */
+const INDEXED = ["tokenId", "projectId", "tenantId"] as const;
+
+export function scopeConditions(scope: CallScope): readonly RawBuilder<boolean>[] {
+  const looked = INDEXED.find((name) => scope[name] !== undefined);
+  return SCOPE_COLUMNS.flatMap(([name, column]) => {
+    const value = scope[name];
+    if (value === undefined) return [];
+    const isOther = name !== looked && (INDEXED as readonly string[]).includes(name);
+    return [isOther ? sql<boolean>`${sql.ref(column)} || '' = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`];
+  });
+}
+
+function callConditions({ fromMs, toMs, outcome, status, code, settled }: CallFilter): readonly RawBuilder<boolean>[] {
+  return [
+    ...(fromMs === undefined ? [] : [sql<boolean>`time_ms >= ${toInteger(fromMs)}`]),
+    ...(toMs === undefined ? [] : [sql<boolean>`time_ms < ${toInteger(toMs)}`]),
+    ...(outcome === undefined ? [] : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
+    ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
+    ...(code === undefined ? [] : [sql<boolean>`code = ${code}`]),
+    ...(settled === undefined ? [] : [sql<boolean>`settled = ${settled ? 1n : 0n}`]),
+  ];
+}
+
+export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<StoredCall | null> {
+  const row = await db.selectFrom("call").selectAll().where("trace_id", "=", traceId).$if(tenantId !== undefined, (query) => query.where("tenant_id", "=", tenantId!)).executeTakeFirst();
+  if (row === undefined) return null;
+  const detail = await db.selectFrom("call_detail").select("record").where("trace_id", "=", traceId).executeTakeFirst();
+  return { summary: summaryOf(row), record: detail === undefined ? null : (JSON.parse(detail.record) as CallRecord) };
+}
+
+/** So many rows of each table at a time: a long removal would keep others from writing. */
+const PRUNED_AT_ONCE = 2000;
+
+export async function prune(db: Db, { callsMs, detailsMs }: { readonly callsMs: number | null; readonly detailsMs: number | null }): Promise<number> {
+  const remove = async (table: "call" | "call_detail", beforeMs: number | null): Promise<number> => {
+    if (beforeMs === null) return 0;
+    const old = db.selectFrom(table).select("trace_id").where("time_ms", "<", toInteger(beforeMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE));
+    return Number((await db.deleteFrom(table).where("trace_id", "in", old).executeTakeFirst()).numDeletedRows);
+  };
+  // a detail without its call could not be found
+  const detailsBefore = callsMs === null ? detailsMs : detailsMs === null ? callsMs : Math.max(callsMs, detailsMs);
+  return (await remove("call_detail", detailsBefore)) + (await remove("call", callsMs));
+}

@@ -1,0 +1,83 @@
+// The tables of calls as Kysely sees them, and their migration. Absent words are empty ones: they stand in keys. Written for SQLite and PostgreSQL alike.
+import { sql, type Kysely } from "kysely";
+import { LATENCY_BOUNDS_MS } from "./calls.ts";
+
+/** Whose call it was, and who answered. */
+export interface DimensionColumns {
+  readonly tenant_id: string;
+  readonly project_id: string;
+  readonly token_id: string;
+  readonly user_id: string;
+  readonly route: string;
+  readonly provider: string;
+  readonly model: string;
+}
+export const DIMENSION_COLUMNS = ["tenant_id", "project_id", "token_id", "user_id", "route", "provider", "model"] as const satisfies readonly (keyof DimensionColumns)[];
+
+export interface CallColumns extends DimensionColumns {
+  readonly trace_id: string;
+  readonly time_ms: bigint;
+  readonly end_user: string;
+  readonly status: bigint;
+  readonly code: string;
+  readonly stream: bigint;
+  readonly cancelled: bigint;
+  /** Nobody was to be called: it is in no sum. */
+  readonly explained: bigint;
+  readonly attempts: bigint;
+  readonly prompt_tokens: bigint;
+  readonly completion_tokens: bigint;
+  readonly cached_tokens: bigint;
+  readonly reasoning_tokens: bigint;
+  readonly cost_nano_usd: bigint | null;
+  readonly total_ms: bigint;
+  readonly first_content_ms: bigint | null;
+  readonly settled: bigint;
+}
+
+export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
+export const SUM_COLUMNS: readonly string[] = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms", ...LATENCY_COLUMNS];
+
+export interface CallSchema {
+  readonly call: CallColumns;
+  /** `record`: JSON of the whole record. */
+  readonly call_detail: { readonly trace_id: string; readonly time_ms: bigint; readonly record: string };
+  /** Sums of an hour; the columns are SUM_COLUMNS too. */
+  readonly call_hour: DimensionColumns & { readonly hour_ms: bigint };
+  /** Sums of a day for each end user, of calls that name one. */
+  readonly call_user_day: DimensionColumns & { readonly day_ms: bigint; readonly end_user: string };
+}
+
+const WORDS = [...DIMENSION_COLUMNS, "end_user", "code"] as const;
+const COUNTS = ["status", "stream", "cancelled", "explained", "attempts", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "total_ms", "settled"] as const;
+
+export async function createCalls(db: Kysely<unknown>): Promise<void> {
+  let call = db.schema.createTable("call").addColumn("trace_id", "text", (column) => column.primaryKey()).addColumn("time_ms", "bigint", (column) => column.notNull());
+  for (const word of WORDS) call = call.addColumn(word, "text", (column) => column.notNull());
+  for (const count of COUNTS) call = call.addColumn(count, "bigint", (column) => column.notNull());
+  await call.addColumn("cost_nano_usd", "bigint").addColumn("first_content_ms", "bigint").execute();
+  // the order of the listing, alone and below what it is most often narrowed to
+  await db.schema.createIndex("call_by_time").on("call").columns(["time_ms", "trace_id"]).execute();
+  for (const [name, column] of [["tenant", "tenant_id"], ["project", "project_id"], ["token", "token_id"]] as const)
+    await db.schema.createIndex(`call_by_${name}`).on("call").columns([column, "time_ms", "trace_id"]).execute();
+  await db.schema.createIndex("call_failed").on("call").columns(["tenant_id", "time_ms", "trace_id"]).where(sql.ref("status"), ">=", sql.lit(400)).execute();
+  await db.schema
+    .createTable("call_detail")
+    .addColumn("trace_id", "text", (column) => column.primaryKey())
+    .addColumn("time_ms", "bigint", (column) => column.notNull())
+    .addColumn("record", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("call_detail_by_time").on("call_detail").column("time_ms").execute();
+  await createSums(db, "call_hour", "hour_ms", []);
+  await createSums(db, "call_user_day", "day_ms", ["end_user"]);
+}
+
+async function createSums(db: Kysely<unknown>, table: string, time: string, further: readonly string[]): Promise<void> {
+  // the tenant first and then the time: a report is of one tenant, or of a time
+  const key = ["tenant_id", time, ...DIMENSION_COLUMNS.filter((column) => column !== "tenant_id"), ...further];
+  let sums = db.schema.createTable(table).addColumn(time, "bigint", (column) => column.notNull());
+  for (const column of [...DIMENSION_COLUMNS, ...further]) sums = sums.addColumn(column, "text", (definition) => definition.notNull());
+  for (const column of SUM_COLUMNS) sums = sums.addColumn(column, "bigint", (definition) => definition.notNull());
+  await sums.addPrimaryKeyConstraint(`${table}_key`, key as never).execute();
+  await db.schema.createIndex(`${table}_by_time`).on(table).column(time).execute();
+}

@@ -1,0 +1,21 @@
+// The call store over any database that Kysely speaks to.
+import type { Kysely } from "kysely";
+import { incomingOf, ingestCalls } from "./call-ingest.ts";
+import { findCall, listCalls, prune } from "./call-reads.ts";
+import type { CallSchema } from "./call-schema.ts";
+import type { CallStore } from "./calls.ts";
+import { spent, usage, usageTotals } from "./usage-reads.ts";
+
+/** `reports`: what long reads go to; `close` closes both. */
+export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>, close: () => Promise<void>): CallStore {
+  return {
+    ingest: (rows) => ingestCalls(db, rows.map(incomingOf)),
+    listCalls: (page, filter = {}) => listCalls(reports, page, filter),
+    findCall: (traceId, tenantId) => findCall(reports, traceId, tenantId),
+    usage: (page, query) => usage(reports, page, query),
+    usageTotals: (query) => usageTotals(reports, query),
+    spent: (query) => spent(reports, query),
+    prune: (before) => prune(db, before),
+    close,
+  };
+}

@@ -1,0 +1,129 @@
+// Sums of calls from the hours, or from the days of end users: reports by group, totals, and what accounts have used since a moment. Every sum is exact, however
+// large: it is summed in two halves, because databases round, or fail, above 2^63.
+import { type Kysely, sql, type RawBuilder } from "kysely";
+import { orNull } from "./call-columns.ts";
+import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { scopeConditions } from "./call-reads.ts";
+import type { CallScope, Spent, SpentQuery, UsageDimension, UsageOrder, UsageQuery, UsageRow, UsageSums } from "./calls.ts";
+import { afterCursor, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import type { Page, PageRequest } from "./reader.ts";
+import { toInteger } from "./schema.ts";
+import { StoreError } from "./store.ts";
+
+type Db = Kysely<CallSchema>;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+const HALF = 1_000_000_000n;
+
+/** The table that a question is answered from, and how long the time of its rows is. */
+interface Source {
+  readonly table: "call_hour" | "call_user_day";
+  readonly time: "hour_ms" | "day_ms";
+  readonly spanMs: number;
+}
+const HOURS: Source = { table: "call_hour", time: "hour_ms", spanMs: HOUR_MS };
+const USER_DAYS: Source = { table: "call_user_day", time: "day_ms", spanMs: DAY_MS };
+
+function sourceOf(scope: CallScope, by: readonly UsageDimension[]): Source {
+  return scope.endUser !== undefined || by.includes("end_user") ? USER_DAYS : HOURS;
+}
+
+const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
+  tenant: "tenant_id", project: "project_id", token: "token_id", user: "user_id", end_user: "end_user", route: "route", provider: "provider", model: "model",
+};
+
+/** The expression of a dimension; a day is its first millisecond. */
+function expressionOf(dimension: UsageDimension, { time, spanMs }: Source): string {
+  return dimension !== "day" ? COLUMN_OF[dimension] : spanMs === DAY_MS ? time : `(${time} - ${time} % ${DAY_MS})`;
+}
+
+const halves = (column: string): RawBuilder<unknown> =>
+  sql`coalesce(sum(${sql.ref(column)} / ${sql.lit(HALF)}), 0) as ${sql.ref(`${column}_high`)}, coalesce(sum(${sql.ref(column)} % ${sql.lit(HALF)}), 0) as ${sql.ref(`${column}_low`)}`;
+
+type Sums = Readonly<Record<string, bigint | number | string>>;
+
+/** PostgreSQL's sums of wide integers come as text. */
+const wholeOf = (row: Sums, column: string): bigint => BigInt(row[`${column}_high`]!) * HALF + BigInt(row[`${column}_low`]!);
+
+function sumsOf(row: Sums): UsageSums {
+  const [calls, errors, unpriced, promptTokens, completionTokens, cachedTokens, reasoningTokens, costNanoUsd, totalMs, ...latency] = SUM_COLUMNS.map((column) => wholeOf(row, column));
+  return { calls: calls!, errors: errors!, unpriced: unpriced!, promptTokens: promptTokens!, completionTokens: completionTokens!, cachedTokens: cachedTokens!, reasoningTokens: reasoningTokens!, costNanoUsd: costNanoUsd!, totalMs: totalMs!, latency };
+}
+
+const ALL_SUMS = sql.join(SUM_COLUMNS.map(halves));
+
+/** What the largest first means; it may round, the figures do not. */
+const LARGEST: Readonly<Record<Exclude<UsageOrder, "group">, string>> = {
+  cost: "sum(cast(cost_nano_usd as double precision))",
+  tokens: "sum(cast(prompt_tokens + completion_tokens as double precision))",
+  calls: "sum(calls)",
+};
+
+/** Throws StoreError `invalid`. */
+function timeConditions({ fromMs, toMs }: Pick<UsageQuery, "fromMs" | "toMs">, { time, spanMs }: Source): readonly RawBuilder<boolean>[] {
+  for (const moment of [fromMs, toMs])
+    if (moment !== undefined && moment % spanMs !== 0) throw new StoreError("invalid", `A report ${spanMs === DAY_MS ? "about end users begins and ends with a day" : "begins and ends with an hour"} in UTC.`);
+  return [...(fromMs === undefined ? [] : [sql<boolean>`${sql.ref(time)} >= ${toInteger(fromMs)}`]), ...(toMs === undefined ? [] : [sql<boolean>`${sql.ref(time)} < ${toInteger(toMs)}`])];
+}
+
+const TRUE = sql<boolean>`1 = 1`;
+
+export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promise<Page<UsageRow>> {
+  const source = sourceOf(query, query.by);
+  const by = query.by.map((dimension) => expressionOf(dimension, source));
+  const key: ListKey = { list: `usage by ${query.by.join()}`, columns: query.by.map((dimension, index) => [by[index]!, dimension === "day" ? "integer" : "text"] as const), newestFirst: false };
+  if (page.cursor != null && (by.length === 0 || query.order !== "group")) throw new StoreError("invalid", "The cursor is not one that this list has given.");
+  const wanted = sql.join([TRUE, ...scopeConditions(query), ...timeConditions(query, source), ...(by.length === 0 ? [] : [afterCursor(page, key)])], sql` and `);
+  const values = by.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`value_${index}`)}`);
+  const groups = sql.raw(by.join(", "));
+  const order = query.order === "group" ? groups : sql`${sql.raw(LARGEST[query.order])} desc, ${groups}`;
+  const grouping = by.length === 0 ? sql`` : sql`group by ${groups} order by ${order}`;
+  const { rows } = await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${wanted} ${grouping} limit ${sql.lit(rowsAsked(page))}`.execute(db);
+  const filled = rows.map((row) => ({ row, values: by.map((_, index) => row[`value_${index}`]!) })).filter(({ row }) => wholeOf(row, "calls") > 0n);
+  const given = pageOf(filled, page, key, (one) => one.values.map((value) => (typeof value === "number" ? BigInt(value) : value)), (one): UsageRow => ({ group: query.by.map((dimension, index) => told(dimension, one.values[index]!)), sums: sumsOf(one.row) }));
+  return query.order === "group" ? given : { ...given, nextCursor: null };
+}
+
+function told(dimension: UsageDimension, value: bigint | number | string): string | null {
+  return dimension === "day" ? new Date(Number(value)).toISOString().slice(0, 10) : orNull(String(value));
+}
+
+export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums> {
+  const source = sourceOf(query, []);
+  const wanted = sql.join([TRUE, ...scopeConditions(query), ...timeConditions(query, source)], sql` and `);
+  const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${sql.table(source.table)} where ${wanted}`.execute(db);
+  return sumsOf(rows[0]!);
+}
+
+/** From the sums of full hours or days, and from single calls before the first of these. */
+export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]> {
+  const source = sourceOf(query, query.by);
+  const fullMs = Math.ceil(query.sinceMs / source.spanMs) * source.spanMs;
+  const inSums = await spentFrom(db, query, source.table, sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`);
+  const before = query.sinceMs === fullMs ? [] : await spentFrom(db, query, "call", sql`explained = 0 and time_ms >= ${toInteger(query.sinceMs)} and time_ms < ${toInteger(fullMs)}`);
+  const together = new Map<string, Spent>();
+  for (const one of [...inSums, ...before]) {
+    const name = JSON.stringify(one.values);
+    const known = together.get(name);
+    together.set(name, known === undefined ? one : { values: one.values, calls: known.calls + one.calls, tokens: known.tokens + one.tokens, costNanoUsd: known.costNanoUsd + one.costNanoUsd });
+  }
+  return [...together.values()].filter(({ calls }) => calls > 0n);
+}
+
+async function spentFrom(db: Db, query: SpentQuery, table: "call" | Source["table"], time: RawBuilder<unknown>): Promise<readonly Spent[]> {
+  const by = query.by.map((dimension) => COLUMN_OF[dimension]);
+  const values = by.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
+  const calls = table === "call" ? sql`count(*) as calls_low, 0 as calls_high` : halves("calls");
+  // the days of end users know only calls that name one
+  const named = table === "call" && (query.endUser !== undefined || query.by.includes("end_user")) ? [sql<boolean>`end_user <> ''`] : [];
+  const wanted = sql.join([...scopeConditions(query), ...named, time], sql` and `);
+  const grouping = by.length === 0 ? sql`` : sql`group by ${sql.raw(by.join(", "))}`;
+  const { rows } = await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${wanted} ${grouping}`.execute(db);
+  return rows.map((row) => ({
+    values: by.map((_, index) => orNull(String(row[`value_${index}`]))),
+    calls: wholeOf(row, "calls"),
+    tokens: wholeOf(row, "prompt_tokens") + wholeOf(row, "completion_tokens"),
+    costNanoUsd: wholeOf(row, "cost_nano_usd"),
+  }));
+}
