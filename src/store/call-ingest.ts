@@ -72,7 +72,7 @@ async function addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<
   for (const part of parts(rows)) {
     const values = part.map(({ key, sums }) => ({ ...key, ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])) }));
     const raised = Object.fromEntries(SUM_COLUMNS.map((column) => [column, raisedSum(table, column)]));
-    await tx.insertInto(table).values(values as never).onConflict((conflict) => conflict.columns(Object.keys(part[0]!.key) as never).doUpdateSet(raised as never)).execute();
+    await tx.insertInto(table).values(values as never).onConflict((conflict) => conflict.columns(Object.keys(part[0]!.key) as never).doUpdateSet(raised)).execute();
   }
 }
 

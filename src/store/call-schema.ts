@@ -78,6 +78,6 @@ async function createSums(db: Kysely<unknown>, table: string, time: string, furt
   let sums = db.schema.createTable(table).addColumn(time, "bigint", (column) => column.notNull());
   for (const column of [...DIMENSION_COLUMNS, ...further]) sums = sums.addColumn(column, "text", (definition) => definition.notNull());
   for (const column of SUM_COLUMNS) sums = sums.addColumn(column, "bigint", (definition) => definition.notNull());
-  await sums.addPrimaryKeyConstraint(`${table}_key`, key as never).execute();
+  await sums.addPrimaryKeyConstraint(`${table}_key`, key).execute();
   await db.schema.createIndex(`${table}_by_time`).on(table).column(time).execute();
 }

@@ -1,6 +1,5 @@
 // A thread of its own for the calls in a SQLite file, whose queries would keep the process's own thread: one for what is written, one for what is read. It is
 // told what to do in messages, one after the other, and answers each.
-import { Database } from "bun:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import type { CallRecord } from "../core/record.ts";
@@ -62,7 +61,7 @@ async function openCalls({ file, role }: WorkerSetup): Promise<{ readonly db: Db
     db,
     async close() {
       await db.destroy();
-      (database as Database).close();
+      database.close();
     },
   };
 }
@@ -86,5 +85,7 @@ if (parentPort !== null) {
       port.postMessage(replyTo(id, thrown));
     }
   };
-  port.on("message", (request: WorkerRequest) => (turn = turn.then(() => answer(request))));
+  port.on("message", (request: WorkerRequest) => {
+    turn = turn.then(() => answer(request));
+  });
 }

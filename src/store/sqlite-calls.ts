@@ -63,7 +63,7 @@ class CallThread {
     const id = ++this.#asked;
     return new Promise((resolveAnswer, reject) => {
       this.#waiting.set(id, { resolve: resolveAnswer, reject });
-      worker.postMessage({ id, method, args } satisfies WorkerRequest);
+      worker.postMessage({ id, method, args } satisfies WorkerRequest, []);
     });
   }
 
