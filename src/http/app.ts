@@ -5,6 +5,7 @@ import { clientAddress } from "../auth/client-address.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins.ts";
 import { membershipsOf } from "../auth/memberships.ts";
+import type { LimitStore } from "../admission/limit-store.ts";
 import { narrowingOf, permitsRoute } from "../auth/narrowing.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
@@ -20,7 +21,7 @@ import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentWorld } from "./admin/document-rule.ts";
 import type { AdminStore } from "./admin/operation.ts";
 import type { AdminBindings, AdminEnv } from "./admin/serve.ts";
-import { ADMIN_BASE, CHAT_PATHS, MODEL_PATHS, PARAMS_PATHS, RESPONSES_PATHS } from "./paths.ts";
+import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS, RESPONSES_PATHS } from "./paths.ts";
 import { describeModel, describeRoute, findModel, type ListingView, listModels, type ModelSources, type NamedModel } from "./models.ts";
 
 export interface AppContext {
@@ -41,6 +42,8 @@ export interface AppContext {
 /** What the admin API works on. */
 export interface AdminSources extends DocumentWorld {
   readonly store: AdminStore;
+  /** Null: nothing counts here. */
+  readonly limits: Pick<LimitStore, "standing"> | null;
   reload(): Promise<void>;
 }
 
@@ -108,9 +111,9 @@ function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Conte
   let opened: Promise<Hono<AdminEnv>> | null = null;
   const open = async (): Promise<Hono<AdminEnv>> => {
     const { createAdminApp } = await import("./admin/app.ts");
-    return createAdminApp({ clock: context.clock, store: admin.store, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
+    return createAdminApp({ clock: context.clock, version: context.version, store: admin.store, limits: admin.limits, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
   };
-  for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`])
+  for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`, ...KEY_PATHS, ...OPENAPI_PATHS])
     app.all(path, async (c) => {
       const bindings: AdminBindings = {
         identify: () => authenticated(c, context),

@@ -53,7 +53,7 @@ export async function openAdminWorld({ file = null, clock = systemClock, between
   const app = createApp({
     clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, logins, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
     notReady: () => null, callsInFlight: () => 0, targets: () => [],
-    admin: { store: between(store), families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+    admin: { store: between(store), limits: null, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
   });
   const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });
   return {

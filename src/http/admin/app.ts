@@ -5,6 +5,9 @@ import { configuredOperations } from "./configured.ts";
 import { documentRules } from "./documents.ts";
 import type { DocumentWorld } from "./document-rule.ts";
 import { fileDocuments } from "./file-documents.ts";
+import { checked, queryOf } from "./input.ts";
+import { describeKey, keyQuery } from "./key.ts";
+import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
 import { HISTORY_OPERATIONS } from "./history.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./serve.ts";
@@ -23,6 +26,8 @@ export function createAdminApp(context: AdminContext, world: DocumentWorld): Hon
   const operations = adminOperations(world);
   serveOperations(app, operations, context);
   refuseOtherMethods(app, operations);
+  serveKey(app, context);
+  serveDocument(app, operations, context);
   app.onError((thrown) => {
     throw thrown;
   });
@@ -30,4 +35,28 @@ export function createAdminApp(context: AdminContext, world: DocumentWorld): Hon
     throw new GatewayError("not_found", `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. GET /api/v1/openapi.json describes what is there.`);
   });
   return app;
+}
+
+function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
+  for (const path of KEY_PATHS)
+    app.get(path, async (c) => {
+      const token = await c.env.identify();
+      const { user = null } = checked(keyQuery, queryOf(c.req.url));
+      const body = await describeKey(token, context.snapshot(), context.limits, user);
+      return c.env.reply({ status: 200, headers: { "content-type": "application/json", "cache-control": "no-store" }, body: JSON.stringify(body) });
+    }).all(path, (c) => {
+      throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, { headers: { allow: "GET" } });
+    });
+}
+
+/** The document is for everybody: it says nothing of anybody. */
+function serveDocument(app: Hono<AdminEnv>, operations: readonly AdminOperation[], { version }: AdminContext): void {
+  let document: string | null = null;
+  for (const path of OPENAPI_PATHS)
+    app.get(path, async (c) => {
+      const { openapiDocument } = await import("./openapi.ts");
+      return c.env.reply({ status: 200, headers: { "content-type": "application/json" }, body: (document ??= JSON.stringify(openapiDocument(operations, version))) });
+    }).all(path, (c) => {
+      throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, { headers: { allow: "GET" } });
+    });
 }

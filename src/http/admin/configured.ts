@@ -185,6 +185,7 @@ interface Noun {
   readonly context: ConfiguredContext;
   readonly answered: z.ZodType;
   readonly sent: z.ZodType;
+  readonly described: z.ZodType;
   readonly patch: z.ZodType;
 }
 
@@ -219,7 +220,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   const prepare = (call: Call): Promise<void> => demandAddresses(rule, call);
   const all: Readonly<Record<string, AdminOperation>> = {
     list: reading({ ...head("list"), path: base, summary: `Each ${one} of the ${reach}; what the file says of it first`, query: listQuery, answer: listOf(of.answered, `${reach === "tenant" ? "Tenant" : "Project"}${WORDS[noun].schema}List`), run: async (call, store) => ({ body: await page(call, kind, store, context) }) }),
-    create: writing({ ...head("create"), method: "post", path: base, summary: `Make a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, answer: of.answered, prepare, run: create }),
+    create: writing({ ...head("create"), method: "post", path: base, summary: `Make a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, described: of.described, answer: of.answered, prepare, run: create }),
     read: reading({
       ...head("read"), path: item, summary: single ? `The settings of the ${reach}` : `One ${one}, by its id or name`, answer: of.answered,
       run: async (call, store) => {
@@ -230,7 +231,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       },
     }),
     replace: writing({
-      ...head("replace"), method: "put", path: item, summary: `Set all of a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, answer: of.answered, prepare,
+      ...head("replace"), method: "put", path: item, summary: `Set all of a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, described: of.described, answer: of.answered, prepare,
       run: (call, writer) => orCreate(call, writer, () => save(call, writer, (there) => wanted(call.body, rule, there))),
     }),
     update: writing({
@@ -255,15 +256,22 @@ function emptySettings({ tenantId, projectId }: Place): JsonObject {
   return { id: SETTINGS_NAME, name: SETTINGS_NAME, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: null, version: 0, etag: null, created_at: null, updated_at: null };
 }
 
+/** The document's own fields with the name; what a schema says of several fields at once is in no form. */
+function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodType>>): z.ZodType {
+  const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+  return inner instanceof z.ZodObject ? z.strictObject({ ...(inner as z.ZodObject).shape, ...named }) : z.looseObject(named);
+}
+
 export function configuredOperations(context: ConfiguredContext): readonly AdminOperation[] {
   return (Object.keys(WORDS) as ConfiguredNoun[]).flatMap((noun) => {
     const rule = context.rules[noun];
     if (rule === undefined) return [];
     const { schema } = WORDS[noun];
     const named = rule.named === "singleton" ? {} : { name: rule.named === "name" ? (rule.name ?? chosenId) : (rule.name ?? chosenId).nullish() };
-    const sent = z.looseObject(named).meta({ id: `New${schema}`, description: `${schema} with its fields as in the configuration file.` });
+    const sent = z.looseObject({});
+    const described = formOf(rule, named).meta({ id: `New${schema}` });
     const patch = z.looseObject({}).meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
     const answered = z.looseObject(HEAD_SHAPE).meta({ id: schema });
-    return (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, patch }));
+    return (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, patch }));
   });
 }

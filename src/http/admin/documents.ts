@@ -4,6 +4,7 @@ import { priceSchema } from "../../accounting/price-settings.ts";
 import { budgetSchema, limitSchema } from "../../admission/settings.ts";
 import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
 import { OPERATOR_TENANT } from "../../auth/grants.ts";
+import { policySchema } from "../../auth/policy-settings.ts";
 import { scopeSettings } from "../../config/sections.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../providers/settings.ts";
@@ -21,6 +22,7 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
     limits: formAlone(limitSchema, "id"),
     budgets: formAlone(budgetSchema, "id"),
     prices: formAlone(priceSchema, "name"),
+    policies: formAlone(policySchema, "id"),
     settings: formAlone(scopeSettings, "singleton"),
   };
 }

@@ -1,5 +1,6 @@
 // What an operation of the admin API is, as a value: the server serves it, the OpenAPI document describes it, the tests try it with every role.
 import type { z } from "zod";
+import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, Place } from "../../auth/grants.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Role } from "../../core/identity.ts";
@@ -18,6 +19,9 @@ export interface AdminStore extends Reader {
 export interface AdminContext {
   readonly clock: Clock;
   readonly store: AdminStore;
+  readonly version: string;
+  /** Null: nothing counts here. */
+  readonly limits: Pick<LimitStore, "standing"> | null;
   snapshot(): Snapshot;
   /** Reads the store again, so that the next request sees what this one has written. */
   reload(): Promise<void>;
@@ -65,6 +69,8 @@ interface Described<Body extends z.ZodType, Query extends z.ZodType> {
   readonly summary: string;
   readonly query?: Query;
   readonly body?: Body;
+  /** What the OpenAPI document shows of the body, where the check itself comes in parts. */
+  readonly described?: z.ZodType;
   /** No body at all is taken for `{}`. */
   readonly bodyOptional?: boolean;
   /** Of the answer's body; absent: there is none. */

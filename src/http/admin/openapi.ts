@@ -1,0 +1,80 @@
+// The OpenAPI 3.1 document: the admin API from its operations, the rest beside it. https://spec.openapis.org/oas/v3.1.1.html
+import { OpenAPIHono, z } from "@hono/zod-openapi";
+import { ADMIN_OPERATIONS, type Requirement } from "../../auth/admin-operations.ts";
+import { ADMIN_BASE } from "../paths.ts";
+import { chatPaths, chatSchemas, REFUSED, RESPONSES } from "./chat-schemas.ts";
+import { keyAnswer, keyQuery } from "./key.ts";
+import type { AdminOperation } from "./operation.ts";
+
+type Document = Readonly<Record<string, unknown>>;
+
+const PARAMETERS: Readonly<Record<string, string>> = { tenant: "Id of the tenant.", project: "Id of the project.", user: "Id of the user.", id: "Id, or name where there is one." };
+
+export function openapiDocument(operations: readonly AdminOperation[], version: string): Document {
+  const app = new OpenAPIHono();
+  for (const operation of operations) app.openAPIRegistry.registerPath(described(operation));
+  app.openAPIRegistry.registerPath({
+    method: "get", path: "/api/v1/key", operationId: "readKey", tags: ["key"], summary: "What the caller's own access token is, may and has left", "x-required-role": "viewer", "x-reach": "own",
+    request: { query: keyQuery }, responses: { 200: { description: "The access token.", content: { "application/json": { schema: keyAnswer } } } },
+  });
+  const made = app.getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: { title: "Dragoman", version, description: "An LLM gateway: chat completions, and the administration of who may call what.", license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" } },
+    servers: [{ url: "/" }],
+    security: [{ accessToken: [] }],
+  });
+  const document = cleaned(made) as { readonly paths: Readonly<Record<string, Readonly<Record<string, Document>>>>; readonly components: { readonly schemas: Document } };
+  const paths = Object.fromEntries(Object.entries(document.paths).map(([path, item]) => [path, Object.fromEntries(Object.entries(item).map(([method, of]) => [method, { ...of, responses: { ...(of["responses"] as Document), ...REFUSED } }]))]));
+  return {
+    ...document,
+    paths: { ...chatPaths(), ...paths },
+    components: {
+      ...document.components,
+      schemas: { ...chatSchemas(), ...document.components.schemas },
+      responses: RESPONSES,
+      securitySchemes: { accessToken: { type: "http", scheme: "bearer", description: "An access token: `dgm_pt_...` of a project, or `dgm_ut_...` of a user." } },
+    },
+  };
+}
+
+type Path = Parameters<OpenAPIHono["openAPIRegistry"]["registerPath"]>[0];
+
+function described(operation: AdminOperation): Path {
+  const { id, method, path, tag, summary, query, body, bodyOptional, answer } = operation;
+  const { role, reach } = ADMIN_OPERATIONS.get(id) as Requirement;
+  const changes = method !== "get";
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const params = z.strictObject(Object.fromEntries(names.map((name) => [name, z.string().regex(/^[A-Za-z0-9_.:@+-]{1,200}$/).meta({ description: PARAMETERS[name] ?? "" })])));
+  const headers = z.strictObject({
+    "if-match": z.string().optional().meta({ description: "The ETag that is expected; another one is 412 `etag_mismatch`." }),
+    "idempotency-key": z.string().optional().meta({ description: "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`." }),
+  });
+  const status = method === "post" && /^create/.test(id) ? 201 : 200;
+  return {
+    method,
+    path: ADMIN_BASE + path,
+    operationId: id,
+    tags: [tag],
+    summary,
+    description: `Needs the role \`${role}\` ${reach === "operator" ? "in the tenant `default`: it is the operator's" : reach === "own" ? "or any higher one, and shows what the caller sees" : `in the ${reach}, or a higher one`}.`,
+    "x-required-role": role,
+    "x-reach": reach,
+    request: {
+      ...(names.length > 0 && { params }),
+      ...(query !== undefined && { query: query as z.ZodObject }),
+      ...(changes && { headers }),
+      ...(body !== undefined && { body: { required: bodyOptional !== true, content: { "application/json": { schema: operation.described ?? body } } } }),
+    },
+    responses: answer === undefined ? { 204: { description: "Done." } } : { [status]: { description: "Done.", content: { "application/json": { schema: answer } } } },
+  };
+}
+
+/** Notes that the configuration's own page reads from its schemas, and no other reader knows. */
+const FOREIGN = new Set(["variable", "like"]);
+
+function cleaned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(cleaned);
+  if (typeof value !== "object" || value === null) return value;
+  const isSchema = "type" in value || "anyOf" in value || "$ref" in value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !isSchema || !FOREIGN.has(key)).map(([key, one]) => [key, cleaned(one)]));
+}
