@@ -15,14 +15,13 @@ export interface Requirement {
 }
 
 /** Nouns whose entries the file may hold too, by their words in paths. */
-export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "tool_servers", "settings"] as const;
+export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "settings"] as const;
 export type ConfiguredNoun = (typeof CONFIGURED_NOUNS)[number];
 
 /** Who changes them. Read by every role: nothing of them is secret once it is masked. */
 const WRITERS: Readonly<Record<ConfiguredNoun, { readonly tenant: Role; readonly project: Role | null }>> = {
   // addresses and credentials are the tenant's; a project has none of its own
   providers: { tenant: "admin", project: null },
-  tool_servers: { tenant: "admin", project: "admin" },
   policies: { tenant: "admin", project: "admin" },
   // what budgets of money count with
   prices: { tenant: "admin", project: "admin" },
@@ -47,7 +46,6 @@ const NAMES: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly ma
   limits: { one: "Limit", many: "Limits" },
   budgets: { one: "Budget", many: "Budgets" },
   prices: { one: "Price", many: "Prices" },
-  tool_servers: { one: "ToolServer", many: "ToolServers" },
   settings: { one: "Settings", many: "Settings" },
 };
 
@@ -110,12 +108,6 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // who did what, from where: not for everybody who may read a configuration
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },
-  readTenantUsage: { reach: "tenant", role: "viewer" },
-  readProjectUsage: { reach: "project", role: "viewer" },
-  listTenantCalls: { reach: "tenant", role: "viewer" },
-  listProjectCalls: { reach: "project", role: "viewer" },
-  readTenantCall: { reach: "tenant", role: "viewer" },
-  readProjectCall: { reach: "project", role: "viewer" },
 };
 
 function configuredRequirements(noun: ConfiguredNoun): readonly (readonly [string, Requirement])[] {

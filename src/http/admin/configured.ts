@@ -174,7 +174,6 @@ const WORDS: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly sc
   limits: { one: "limit", schema: "Limit", kind: "limit" },
   budgets: { one: "budget", schema: "Budget", kind: "budget" },
   prices: { one: "price", schema: "Price", kind: "price" },
-  tool_servers: { one: "tool server", schema: "ToolServer", kind: "tool_server" },
   settings: { one: "settings", schema: "Settings", kind: "setting" },
 };
 
@@ -186,6 +185,8 @@ interface Noun {
   readonly answered: z.ZodType;
   readonly sent: z.ZodType;
   readonly described: z.ZodType;
+  /** Where the name is known already. */
+  readonly fields: z.ZodType;
   readonly patch: z.ZodType;
 }
 
@@ -231,7 +232,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       },
     }),
     replace: writing({
-      ...head("replace"), method: "put", path: item, summary: `Set all of a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, described: of.described, answer: of.answered, prepare,
+      ...head("replace"), method: "put", path: item, summary: `Set all of a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, described: of.fields, answer: of.answered, prepare,
       run: (call, writer) => orCreate(call, writer, () => save(call, writer, (there) => wanted(call.body, rule, there))),
     }),
     update: writing({
@@ -259,7 +260,7 @@ function emptySettings({ tenantId, projectId }: Place): JsonObject {
 /** The document's own fields with the name; what a schema says of several fields at once is in no form. */
 function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodType>>): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
-  return inner instanceof z.ZodObject ? z.strictObject({ ...(inner as z.ZodObject).shape, ...named }) : z.looseObject(named);
+  return inner instanceof z.ZodObject ? z.strictObject({ ...inner.shape, ...named }) : z.looseObject(named);
 }
 
 export function configuredOperations(context: ConfiguredContext): readonly AdminOperation[] {
@@ -270,8 +271,9 @@ export function configuredOperations(context: ConfiguredContext): readonly Admin
     const named = rule.named === "singleton" ? {} : { name: rule.named === "name" ? (rule.name ?? chosenId) : (rule.name ?? chosenId).nullish() };
     const sent = z.looseObject({});
     const described = formOf(rule, named).meta({ id: `New${schema}` });
+    const fields = formOf(rule, Object.fromEntries(Object.entries(named).map(([key, value]) => [key, z.optional(value)]))).meta({ id: `${schema}Fields` });
     const patch = z.looseObject({}).meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
     const answered = z.looseObject(HEAD_SHAPE).meta({ id: schema });
-    return (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, patch }));
+    return (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
   });
 }

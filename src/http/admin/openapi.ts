@@ -49,7 +49,7 @@ function described(operation: AdminOperation): Path {
     "if-match": z.string().optional().meta({ description: "The ETag that is expected; another one is 412 `etag_mismatch`." }),
     "idempotency-key": z.string().optional().meta({ description: "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`." }),
   });
-  const status = method === "post" && /^create/.test(id) ? 201 : 200;
+  const status = method === "post" && id.startsWith("create") ? 201 : 200;
   return {
     method,
     path: ADMIN_BASE + path,

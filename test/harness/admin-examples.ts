@@ -1,0 +1,91 @@
+// For every operation of the admin API a request that is right wherever it is sent to: what the path names is there, and the body is valid.
+import type { Role } from "../../src/core/identity.ts";
+import { type ConfigurationScope, LOCAL_ACTOR, type NewResource } from "../../src/store/records.ts";
+import { createToken } from "../../src/auth/token-admin.ts";
+import type { AdminWorld } from "./admin.ts";
+
+/** A valid body for each schema that a request names. */
+const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unknown>> = {
+  NewTenant: () => ({ id: "gamma", name: "Gamma", token_caps: { personal_days: 30 } }),
+  TenantChange: () => ({ name: "Renamed" }),
+  NewProject: ({ tenantId }) => ({ id: "fresh", tenant_id: tenantId }),
+  ProjectChange: () => ({ name: "Renamed" }),
+  NewUser: () => ({ id: "newcomer", email: "new@example.com", role: "viewer" }),
+  UserChange: () => ({ name: "Renamed" }),
+  TenantRole: () => ({ role: "viewer" }),
+  ProjectRole: () => ({ role: "viewer" }),
+  NewPersonalToken: ({ tenantId }) => ({ name: "personal", user_id: `${tenantId}-viewer` }),
+  NewProjectToken: () => ({ name: "ci", role: "developer", models: ["sandbox:*"], routes: [], permissions: [], ip: ["10.0.0.0/8"], expires_in_days: 30 }),
+  TokenChange: () => ({ name: "renamed" }),
+  TokenRotation: () => ({ overlap_minutes: 60 }),
+  NewProvider: () => ({ name: "fresh", type: "sandbox" }),
+  ProviderChange: () => ({ enabled: false }),
+  NewRoute: () => ({ name: "fresh", targets: ["sandbox:echo"] }),
+  RouteChange: () => ({ retries: 2 }),
+  NewPolicy: () => ({ name: "fresh", rule: "request.stream" }),
+  PolicyChange: () => ({ message: "No streams." }),
+  NewLimit: () => ({ name: "fresh", metric: "requests", window: "minute", limit: 10, scope: { user: "*" } }),
+  LimitChange: () => ({ limit: 20 }),
+  NewBudget: () => ({ name: "fresh", usd: "12.50", window: "day", thresholds: [80, 100] }),
+  BudgetChange: () => ({ usd: "13" }),
+  NewPrice: () => ({ name: "fresh", model: "sandbox:*", prompt: "1.25", completion: "10" }),
+  PriceChange: () => ({ completion: "11" }),
+  NewToolServer: () => ({ name: "fresh", url: "https://93.184.215.14/mcp" }),
+  ToolServerChange: () => ({ enabled: false }),
+  NewSettings: () => ({ drop_params: true }),
+  SettingsChange: () => ({ drop_params: false }),
+  TenantRollback: () => ({ to: 0 }),
+  ProjectRollback: () => ({ to: 0 }),
+};
+
+/** Throws for a schema that has none. */
+export function exampleBody(schema: string, place: ConfigurationScope): unknown {
+  const replaced = /^(\w+)Fields$/.exec(schema)?.[1];
+  const example = EXAMPLE_BODIES[replaced === undefined ? schema : `New${replaced}`];
+  if (example === undefined) throw new Error(`there is no example of ${schema}`);
+  const body = example(place);
+  if (replaced === undefined) return body;
+  const { name: _name, ...fields } = body as { readonly name?: string };
+  return fields;
+}
+
+/** One thing of each kind, set by the lowest role that may: read by all, changed by whoever may change such things. */
+const THINGS: readonly (Pick<NewResource, "kind" | "name" | "document"> & { readonly noun: string; readonly setBy: Role; readonly ofTenant?: true })[] = [
+  { noun: "providers", kind: "provider", name: "own", document: { type: "sandbox" }, setBy: "admin", ofTenant: true },
+  { noun: "routes", kind: "route", name: "kept", document: { targets: ["sandbox:echo"] }, setBy: "maintainer" },
+  { noun: "policies", kind: "policy", name: "kept", document: { rule: "request.stream" }, setBy: "admin" },
+  { noun: "limits", kind: "limit", name: "kept", document: { metric: "requests", window: "minute", limit: 1000 }, setBy: "maintainer" },
+  { noun: "budgets", kind: "budget", name: "kept", document: { usd: "100", window: "day" }, setBy: "maintainer" },
+  { noun: "prices", kind: "price", name: "kept", document: { model: "sandbox:*", prompt: "1" }, setBy: "admin" },
+  { noun: "tool_servers", kind: "tool_server", name: "kept", document: { url: "https://tools.example/mcp" }, setBy: "admin" },
+  { noun: "settings", kind: "setting", name: "settings", document: { drop_params: true }, setBy: "maintainer" },
+];
+
+/** What stands for a variable of a path, by place and noun. */
+export type PathValues = (variable: string, noun: string, place: ConfigurationScope) => string;
+
+/** Puts one of everything into each place. */
+export async function furnish(world: AdminWorld, places: readonly ConfigurationScope[]): Promise<PathValues> {
+  const ids = new Map<string, string>();
+  const key = (noun: string, { tenantId, projectId }: ConfigurationScope): string => `${noun} ${tenantId} ${projectId ?? ""}`;
+  for (const place of places) {
+    const { version } = await world.store.change(LOCAL_ACTOR, async (writer) => {
+      for (const { noun, ofTenant = false, ...thing } of THINGS) {
+        if (ofTenant && place.projectId !== null) continue;
+        ids.set(key(noun, place), (await writer.createResource({ ...thing, ...place })).id);
+      }
+      const userId = `${place.tenantId}-viewer`;
+      if (place.projectId !== null) await writer.putMembership({ userId, ...place, role: "viewer" });
+      const owner = place.projectId === null ? { personal: true, userId } : { projectId: place.projectId };
+      ids.set(key("tokens", place), (await createToken(writer, { name: "kept", ...owner }, writer.nowMs)).id);
+    });
+    ids.set(key("versions", place), String(version));
+  }
+  await world.source.reload();
+  return (variable, noun, place) => {
+    if (variable === "tenant") return place.tenantId;
+    if (variable === "project") return place.projectId!;
+    if (variable === "user") return `${place.tenantId}-viewer`;
+    return ids.get(key(noun, place)) ?? "none";
+  };
+}

@@ -1,0 +1,160 @@
+// Who may administer what (decisions 2.3, 2.11): every operation of the OpenAPI document, tried by every kind of caller, in the own and in a foreign tenant.
+// What is expected is said here once more, by hand: an operation that this page does not know fails.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import Ajv from "ajv/dist/2020";
+import formats from "ajv-formats";
+import { type Role, ROLES, roleAtLeast } from "../../src/core/identity.ts";
+import type { ConfigurationScope } from "../../src/store/records.ts";
+import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
+import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
+
+const VIEWER: Role = "viewer";
+/** Of nouns with the same five or six verbs in tenants and in projects: who changes them there. Everybody with a role reads them. */
+const WRITERS: Readonly<Record<string, readonly [tenant: Role, project: Role | null]>> = {
+  Provider: ["admin", null],
+  Policy: ["admin", "admin"],
+  Price: ["admin", "admin"],
+  ToolServer: ["admin", "admin"],
+  Route: ["admin", "maintainer"],
+  Limit: ["admin", "maintainer"],
+  Budget: ["admin", "maintainer"],
+  Settings: ["admin", "maintainer"],
+};
+/** All others. `own`: whatever the caller sees. `operator`: an owner of the tenant default. */
+const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
+  readKey: "own", listTenants: "own", listProjects: "own", createTenant: "operator", deleteTenant: "operator",
+  readTenant: VIEWER, updateTenant: "owner", createProject: "admin", readProject: VIEWER, updateProject: "admin", deleteProject: "admin",
+  listUsers: "admin", createUser: "admin", readUser: "admin", updateUser: "admin", deleteUser: "admin",
+  listTenantMemberships: "admin", putTenantMembership: "admin", deleteTenantMembership: "admin", listProjectMemberships: "admin", putProjectMembership: "admin", deleteProjectMembership: "admin",
+  listTenantTokens: "admin", createTenantToken: "admin", readTenantToken: "admin", updateTenantToken: "admin", rotateTenantToken: "admin", revokeTenantToken: "admin",
+  listProjectTokens: "maintainer", createProjectToken: "maintainer", readProjectToken: "maintainer", updateProjectToken: "maintainer", rotateProjectToken: "maintainer", revokeProjectToken: "maintainer",
+  listTenantVersions: VIEWER, readTenantVersion: VIEWER, diffTenantVersions: VIEWER, rollBackTenant: "admin", listProjectVersions: VIEWER, readProjectVersion: VIEWER, diffProjectVersions: VIEWER, rollBackProject: "admin",
+  listTenantAudit: "admin", listProjectAudit: "maintainer",
+  readTenantUsage: VIEWER, readProjectUsage: VIEWER, listTenantCalls: VIEWER, listProjectCalls: VIEWER, readTenantCall: VIEWER, readProjectCall: VIEWER,
+};
+
+function needed(operationId: string): Role | "own" | "operator" | undefined {
+  const other = OTHERS[operationId];
+  if (other !== undefined) return other;
+  const [, verb, place, word] = /^(list|create|read|replace|update|delete)(Tenant|Project)(\w+)$/.exec(operationId) ?? [];
+  const noun = Object.keys(WRITERS).find((one) => word === one || word === `${one}s` || word === one.replace(/y$/, "ies"));
+  if (verb === undefined || noun === undefined) return undefined;
+  const writer = WRITERS[noun]![place === "Tenant" ? 0 : 1];
+  return writer === null ? undefined : verb === "list" || verb === "read" ? VIEWER : writer;
+}
+
+interface Caller {
+  /** A name of the world's tokens; null: none is sent. */
+  readonly name: string | null;
+  readonly isOperator?: true;
+  readonly tenantId?: string;
+  roleIn(place: ConfigurationScope): Role | null;
+}
+
+const CALLERS: readonly Caller[] = [
+  { name: null, roleIn: () => null },
+  { name: "default.owner", isOperator: true, tenantId: "default", roleIn: () => "owner" },
+  // an admin of the operator's tenant is nobody elsewhere
+  { name: "default.admin", tenantId: "default", roleIn: () => null },
+  ...ROLES.map((role): Caller => ({ name: `acme.${role}`, tenantId: "acme", roleIn: ({ tenantId }) => (tenantId === "acme" ? role : null) })),
+  ...(["viewer", "developer", "maintainer"] as const).flatMap((role): readonly Caller[] => [
+    { name: `site-only.${role}`, tenantId: "acme", roleIn: ({ projectId }) => (projectId === "site" ? role : null) },
+    { name: `acme.site.${role}`, tenantId: "acme", roleIn: ({ projectId }) => (projectId === "site" ? role : null) },
+  ]),
+];
+
+const TENANTS: readonly ConfigurationScope[] = [{ tenantId: "acme", projectId: null }, { tenantId: "beta", projectId: null }];
+/** The own, another of the same tenant, one of another tenant. */
+const PROJECTS: readonly ConfigurationScope[] = [{ tenantId: "acme", projectId: "site" }, { tenantId: "acme", projectId: "app" }, { tenantId: "beta", projectId: "lab" }];
+
+interface Described {
+  readonly operationId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly tag: string;
+  readonly bodySchema: string | null;
+  readonly role: Role;
+  readonly reach: string;
+}
+
+let world: AdminWorld;
+let values: PathValues;
+let operations: readonly Described[];
+let judge: (operationId: string, body: unknown) => string;
+
+beforeAll(async () => {
+  world = await openAdminWorld();
+  values = await furnish(world, [...TENANTS, ...PROJECTS]);
+  const { body: document } = await world.send(null, "GET", "/api/v1/openapi.json");
+  const schemas = new Map<string, unknown>();
+  operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, of]): readonly Described[] => {
+      const name: string | undefined = of.requestBody?.content["application/json"].schema.$ref;
+      const answered = Object.entries<any>(of.responses).find(([status]) => status.startsWith("20"))![1].content?.["application/json"].schema;
+      schemas.set(of.operationId, answered);
+      return of["x-required-role"] === undefined ? [] : [{ operationId: of.operationId, method: method.toUpperCase(), path, tag: of.tags[0], bodySchema: name?.split("/").at(-1) ?? null, role: of["x-required-role"], reach: of["x-reach"] }];
+    }),
+  );
+  const ajv = new Ajv({ strict: false });
+  formats(ajv);
+  ajv.addSchema({ $id: "document", components: document.components });
+  judge = (operationId, body) => {
+    const schema = JSON.parse(JSON.stringify(schemas.get(operationId) ?? {}).replaceAll("#/components", "document#/components"));
+    const check = ajv.compile(schema);
+    return check(body) ? "" : ajv.errorsText(check.errors);
+  };
+});
+afterAll(() => world.close());
+
+function expected(caller: Caller, { operationId, reach }: Described, place: ConfigurationScope): number {
+  const least = needed(operationId)!;
+  if (caller.name === null) return 401;
+  if (least === "own") return place.tenantId === "acme" || caller.isOperator === true || operationId !== "listProjects" ? 200 : 404;
+  if (least === "operator") return caller.isOperator === true ? 200 : 403;
+  const role = caller.roleIn(place);
+  if (role !== null) return roleAtLeast(role, least) ? 200 : 403;
+  return reach === "tenant" && place.tenantId === caller.tenantId ? 403 : 404;
+}
+
+async function tried(caller: Caller, { operationId, method, path, tag, bodySchema }: Described, place: ConfigurationScope): Promise<Told> {
+  const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) => values(variable, tag, place));
+  const query = new URLSearchParams();
+  if (method !== "GET") query.set("dry_run", "true");
+  if (operationId.startsWith("diff")) for (const [name, value] of [["from", "0"], ["to", "9"]] as const) query.set(name, value);
+  if (operationId === "listProjects") query.set("tenant_id", place.tenantId === "beta" ? "beta" : (caller.tenantId ?? "acme"));
+  const body = bodySchema === null ? undefined : exampleBody(bodySchema, place);
+  return await world.send(caller.name, method, `${address}?${query.toString()}`, body);
+}
+
+describe("every operation, every caller, every place", () => {
+  test("[d2.3] [d9.3] each operation of the document is one whose roles this page says, and says the same role", () => {
+    expect(operations.length).toBeGreaterThan(100);
+    expect(operations.filter(({ operationId }) => needed(operationId) === undefined).map(({ operationId }) => operationId)).toEqual([]);
+    for (const { operationId, role, reach } of operations) {
+      const least = needed(operationId)!;
+      expect([operationId, least === "own" || least === "operator" ? [least] : [role]]).toEqual([operationId, least === "own" || least === "operator" ? [reach as "own"] : [least]]);
+    }
+  });
+
+  test("[d2.3] [d2.11] [d9.3] is done for who has the role, 403 for who has a lower one, 404 for strangers, 401 without a token; what is answered is what the document says", async () => {
+    const wrong: string[] = [];
+    let cells = 0;
+    for (const operation of operations) {
+      const places = operation.path.includes("{project}") ? PROJECTS : TENANTS;
+      for (const place of places)
+        for (const caller of CALLERS) {
+          cells++;
+          const { status, text, body } = await tried(caller, operation, place);
+          const due = expected(caller, operation, place);
+          const is = status >= 200 && status < 300 ? 200 : status;
+          if (is !== due) wrong.push(`${operation.operationId} as ${caller.name ?? "nobody"} in ${place.tenantId}/${place.projectId ?? ""}: ${status}, expected ${due}: ${text.slice(0, 200)}`);
+          else if (is === 200 && body !== null) {
+            const why = judge(operation.operationId, body);
+            if (why !== "") wrong.push(`${operation.operationId}: its answer is not what the document says: ${why}`);
+          }
+        }
+    }
+    console.log(`${operations.length} operations, ${CALLERS.length} callers, ${cells} cells`);
+    expect(wrong.slice(0, 20)).toEqual([]);
+  }, 60_000);
+});
