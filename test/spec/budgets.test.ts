@@ -1,6 +1,6 @@
 // Decisions 4.1, 4.3 and 4.5 to 4.8 for budgets, through the whole gateway; and what OpenAI's own client makes of both kinds of refusal.
 import { describe, expect, test } from "bun:test";
-import OpenAI, { APIError } from "openai";
+import OpenAI, { type APIError } from "openai";
 import { OK, status } from "../harness/faults.ts";
 import { ask, expectNothingOpen, limitedGateway } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
@@ -149,7 +149,7 @@ describe("OpenAI's own client", () => {
   };
   const call = async ({ client }: ReturnType<typeof clientOf>): Promise<APIError | null> => {
     try {
-      await client.chat.completions.create({ model: "up0:m", max_tokens: 10, messages: [{ role: "user", content: "Hello" }] });
+      await client.chat.completions.create({ model: "up0:m", max_completion_tokens: 10, messages: [{ role: "user", content: "Hello" }] });
       return null;
     } catch (error) {
       return error as APIError;
