@@ -1,0 +1,123 @@
+// Rules at load: what is refused, with its place, and what could make a rule slow. The library behind it is held to what this relies on.
+import { describe, expect, test } from "bun:test";
+import { ClientFacts, MAX_ITEMS, MAX_TEXT, ParameterFacts, PARAMETER_TYPES, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../src/auth/policy-facts.ts";
+import { compileRule, RuleError } from "../../src/auth/policy-rule.ts";
+import { parseChatRequest } from "../../src/chat/parse.ts";
+import { COMMON_PARAMETERS } from "../../src/core/params.ts";
+import type { RuleFacts } from "../../src/core/policy.ts";
+
+const MESSAGES = [{ role: "user", content: "Hello" }];
+function facts(fields: object = {}): RuleFacts {
+  return {
+    request: new RequestFacts(parseChatRequest(JSON.stringify({ model: "openai:gpt-4o", messages: MESSAGES, ...fields }))),
+    target: new TargetFacts({ provider: "openai", model: "gpt-4o", route: "direct" }),
+    token: new TokenFacts({ tokenId: "t", tokenKind: "project", tenantId: "a", projectId: "b", userId: null, role: "developer", permissions: new Set(), narrowing: null }),
+    tenant: new ScopeFacts("a"),
+    project: new ScopeFacts("b"),
+    client: new ClientFacts("192.0.2.1"),
+    now: new Date(0),
+  };
+}
+
+function refusalOf(rule: string): string {
+  try {
+    compileRule(rule);
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(RuleError);
+    return (thrown as Error).message;
+  }
+  throw new Error(`not refused: ${rule}`);
+}
+
+describe("a rule that is wrong is refused at load", () => {
+  test("[d3.1] with line, column and a caret below the place", () => {
+    expect(refusalOf('request.stream &&\n  request.tols.exists(t, t == "mcp")')).toBe('line 2, column 11: No such key: tols\n      request.tols.exists(t, t == "mcp")\n              ^');
+  });
+
+  test.each([
+    ["syntax", "request.model == ", /Unexpected/],
+    ["a field that is not there", "request.modell == 'x'", /modell/],
+    ["a parameter that is not there", "request.parameters.temprature > 1.0", /temprature/],
+    ["a variable that is not there", "caller.ip == 'x'", /caller/],
+    ["types that do not fit", "request.model > 1", /overload/],
+    ["what is not true or false", "request.model", /true or false/],
+    ["what was sent as it is", "request.metadata.flag", /compare it/],
+    ["a macro inside a macro", "request.tools.exists(t, request.tool_names.exists(n, n == t))", /macros do not nest/],
+    ["a macro inside a macro, in disguise", "request.tools.all(t, request.tools.filter(u, u == t).size() == 1)", /macros do not nest/],
+    ["names for values", "cel.bind(m, request.model, m == 'x')", /bind\(\) is not there/],
+    ["functions that make long values", "request.model.split(',').size() > 1", /split\(\) is not there/],
+    ["texts that grow in a macro", "request.tools.exists(t, t + t == 'x')", /cannot be joined/],
+    ["a list of the request inside a macro", "request.tools.all(t, t in request.tool_names)", /written out/],
+    ["a pattern that is made up at run time", "request.model.matches(request.route)", /written out/],
+    ["a pattern that is none", "request.model.matches('(')", /no pattern/],
+    ["a pattern that looks back", "request.model.matches('(?<=a)b')", /no pattern/],
+    ["a time zone that is none", "now.getHours('Mars/Olympus') > 1", /time zone/],
+    ["too many parts", Array.from({ length: 200 }, () => "request.stream").join(" || "), /at most/],
+    ["too much in a macro", `request.tools.all(t, ${Array.from({ length: 40 }, () => "t == 'x'").join(" || ")})`, /at most/],
+    ["too deep", `${"(".repeat(200)}true${")".repeat(200)}`, /depth|nest|exceed/i],
+    ["too long", `request.model == "${"x".repeat(9000)}"`, /at most/],
+  ])("[d3.1] %s", (_, rule, words) => {
+    expect(refusalOf(rule)).toMatch(words);
+  });
+});
+
+describe("a rule cannot be slow", () => {
+  /** So long may the worst rule take on the worst request, ten times what is measured on a free machine. */
+  const BOUND_MS = 1000;
+  const long = "a".repeat(MAX_TEXT);
+  const many = Array.from({ length: 900 }, () => "a");
+  const WORST: readonly (readonly [string, string, object])[] = [
+    ["patterns that make others backtrack", 'request.parameters.user.matches("^(a+)+$") && request.parameters.user.matches("(a|aa)+b") && request.parameters.user.matches("(.*)(.*)(.*)x")', { user: `${long.slice(1)}!` }],
+    ["a pattern on each of many items", 'request.metadata.list.exists(x, x.matches("(a|aa)+$b") || request.parameters.user.matches("(a+)+!"))', { user: long, metadata: { list: many } }],
+    ["long lists compared with each other, for each item", "request.metadata.list.all(x, request.metadata.list == request.metadata.same && request.metadata.list == request.metadata.same && request.metadata.list == request.metadata.same)", { metadata: { list: many.slice(0, 450), same: many.slice(0, 450) } }],
+    ["long texts searched for each item", `request.tools.all(t, ${Array.from({ length: 8 }, () => '!request.parameters.user.contains("aaaaaaab")').join(" && ")})`, { user: long, tools: Array.from({ length: 1000 }, (_, index) => ({ type: "function", function: { name: `f${index}` } })) }],
+    ["texts that are joined to long ones", `(${Array.from({ length: 70 }, () => "request.parameters.user").join(" + ")}).contains("b")`, { user: long }],
+  ];
+  test.each(WORST)("[d3.1] %s", (_, text, fields) => {
+    const rule = compileRule(text);
+    const given = facts(fields);
+    const started = performance.now();
+    try {
+      rule.denies(given);
+    } catch {
+      // what is too much fails, and denies
+    }
+    expect(performance.now() - started).toBeLessThan(BOUND_MS);
+  });
+
+  test("[d3.1] texts and values of the request beyond the bounds are not given to rules: they fail", () => {
+    expect(() => compileRule('request.parameters.user == "x"').denies(facts({ user: "x".repeat(MAX_TEXT + 1) }))).toThrow(/longer/);
+    expect(() => compileRule("request.metadata.size() > 1").denies(facts({ metadata: Object.fromEntries(Array.from({ length: MAX_ITEMS + 1 }, (_, index) => [`k${index}`, 1])) }))).toThrow(/more than/);
+    let deep: unknown = "x";
+    for (let level = 0; level < 30; level++) deep = [deep];
+    expect(compileRule("request.metadata.deep.size() == 1").denies(facts({ metadata: { deep } }))).toBe(true);
+  });
+
+  test("[d3.1] patterns look at a bounded number of characters in one evaluation", () => {
+    expect(() => compileRule('request.metadata.list.all(x, !request.parameters.user.matches("b"))').denies(facts({ user: "a".repeat(MAX_TEXT), metadata: { list: many } }))).toThrow(/characters/);
+  });
+});
+
+describe("the form of what rules see", () => {
+  test("every common parameter has a type and a property", () => {
+    expect(Object.keys(PARAMETER_TYPES).toSorted()).toEqual([...COMMON_PARAMETERS].toSorted());
+    for (const name of COMMON_PARAMETERS) expect(name in ParameterFacts.prototype).toBe(true);
+  });
+
+  test("a rule that does not ask for a long value does not fail by it", () => {
+    expect(compileRule("request.messages.count == 1").denies(facts({ user: "x".repeat(1_000_000), metadata: { list: Array.from({ length: 5000 }, () => 1) } }))).toBe(true);
+  });
+
+  test("a metadata key that the prototype has is not there", () => {
+    expect(compileRule("has(request.metadata.constructor) || 'toString' in request.metadata || has(request.extra.__proto__)").denies(facts({ metadata: { a: 1 } }))).toBe(false);
+  });
+
+  test("methods work on values of any type, and macros in a row", () => {
+    expect(compileRule('request.metadata.list.filter(x, x.matches("^b")).map(x, x).exists(x, x == "bc")').denies(facts({ metadata: { list: ["a", "bc"] } }))).toBe(true);
+  });
+
+  test("a word of a rule that another stands for is still no rule's", () => {
+    expect(refusalOf("bounded__list(request.tools).size() == 0")).toMatch(/not there/);
+    expect(refusalOf('request.model.matches__linear("x")')).toMatch(/not there/);
+  });
+});

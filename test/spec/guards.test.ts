@@ -1,0 +1,267 @@
+// Decision 3.3 through the whole gateway: what a provider gets and what a client gets where guards look at the text.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { Fault } from "../harness/faults.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { routedGateway, routeOf } from "../harness/routed.ts";
+import { eventStream, openaiAnswer } from "../harness/upstream.ts";
+import { policiesFor } from "../auth/policy-documents.ts";
+import { FAMILIES, HELLO, TOOL } from "./chat-calls.ts";
+import { choiceChunk, chunk, play, type Played, USAGE, usageChunk } from "./played-stream.ts";
+
+const MAIL = "ada@mail.example.org";
+const CARD = "4111 1111 1111 1111";
+const MASKS = { name: "no-pii", guard: { classes: ["email", "card"], action: "mask" } } as const;
+const BLOCKS = { name: "no-pii", message: "Keep it out.", guard: { classes: ["email", "card"], action: "block" } } as const;
+const on = (document: typeof MASKS | typeof BLOCKS, side: "input" | "output", more: object = {}): object => ({ ...document, ...more, guard: { ...document.guard, on: side } });
+
+const guarded = (policy: object, options: StubOptions = {}): StubOptions => ({ ...options, snapshot: { ...options.snapshot, policies: policiesFor(policy) } });
+const answering = (policy: object, answer: object = openaiAnswer("Hello")): Stub => stubGateway(guarded(policy, { upstream: cannedUpstream({ body: JSON.stringify(answer) }) }));
+const said = async (stub: Stub, fields: object): Promise<{ readonly status: number; readonly body: Record<string, any>; readonly headers: Headers }> => {
+  const response = await stub.chat({ model: "openai:gpt-4o", messages: HELLO, ...fields });
+  return { status: response.status, body: (await response.json()) as Record<string, any>, headers: response.headers };
+};
+
+describe("what goes in", () => {
+  const CONVERSATION = [
+    { role: "system", content: `You write for ${MAIL}.` },
+    { role: "user", name: MAIL, content: [{ type: "text", text: `My card is ${CARD}.` }, { type: "image_url", image_url: { url: "https://images.example/a@b.co.png" } }] },
+    { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: `{"card":"${CARD}"}` } }] },
+    { role: "tool", tool_call_id: "call_1", content: `It belongs to ${MAIL}` },
+  ];
+  const FIELDS = {
+    messages: CONVERSATION, user: MAIL, metadata: { mail: MAIL }, custom_field: { note: `ask ${MAIL}` }, temperature: 0.5,
+    tools: [{ ...TOOL, function: { ...TOOL.function, description: `Ask ${MAIL} first.` } }],
+  };
+
+  test("[d3.3] a guard that masks rewrites all text that the provider sees, and nothing else, also where the request is copied from the caller's text", async () => {
+    const stub = answering(on(MASKS, "input"));
+    expect((await said(stub, FIELDS)).status).toBe(200);
+    const wire = JSON.parse(stub.sent[0]!.body);
+    expect(wire).toEqual({
+      model: "gpt-4o", temperature: 0.5, user: "[email]", custom_field: { note: "ask [email]" },
+      tools: [{ ...TOOL, function: { ...TOOL.function, description: "Ask [email] first." } }],
+      messages: [
+        { role: "system", content: "You write for [email]." },
+        { role: "user", name: "[email]", content: [{ type: "text", text: "My card is [card]." }, { type: "image_url", image_url: { url: "https://images.example/a@b.co.png" } }] },
+        { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"card":"[card]"}' } }] },
+        { role: "tool", tool_call_id: "call_1", content: "It belongs to [email]" },
+      ],
+    });
+    expect(stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "masked" }]);
+  });
+
+  test.each(FAMILIES)("[d3.3] nothing that is masked reaches %s", async (model) => {
+    const { custom_field: _field, ...fields } = FIELDS;
+    const stub = stubGateway(guarded(on(MASKS, "input"), { upstream: cannedUpstream({ body: "{}" }) }));
+    await said(stub, { ...fields, model, messages: CONVERSATION.map((message) => (message.role === "user" ? { role: "user", content: `My card is ${CARD}.` } : message)), num_retries: 0 });
+    expect(stub.sent).toHaveLength(1);
+    expect(stub.sent[0]!.body).not.toContain(MAIL);
+    expect(stub.sent[0]!.body).not.toContain(CARD);
+    expect(stub.sent[0]!.body).toContain("My card is [card].");
+  });
+
+  test("[d3.3] nor a fallback, with parameters of its own, nor the target of a route with some", async () => {
+    const dead: Fault = { kind: "refused" };
+    const target = { name: "up1:m", params: { extra_words: `for ${MAIL}` } };
+    const stub = routedGateway([routeOf("r", ["up0:m", target])], { up0: [dead], up1: [dead] }, guarded(on(MASKS, "input")));
+    await stub.chat({ route: "r", messages: CONVERSATION, fallbacks: [{ model: "up2:m", user: MAIL, note: `from ${MAIL}` }] });
+    expect(stub.upstream.targets()).toEqual(["up0", "up1", "up2"]);
+    for (const { request } of stub.upstream.served) {
+      expect(request.body).not.toContain(MAIL);
+      expect(request.body).not.toContain(CARD);
+      expect(request.body).toContain("My card is [card].");
+    }
+  });
+
+  test("[d3.3] a guard that blocks refuses before anything is called: 403 with the policy's name and message, and nothing of the text", async () => {
+    for (const fields of [{ messages: CONVERSATION }, { user: MAIL }, { custom_field: `ask ${MAIL}` }, { tools: FIELDS.tools }]) {
+      const stub = answering(on(BLOCKS, "input"));
+      const { status, body } = await said(stub, fields);
+      expect([status, body["error"]]).toEqual([403, { message: "Keep it out.", type: "permission_error", param: null, code: "policy_violation", metadata: { policy: "no-pii" } }]);
+      expect(stub.sent).toEqual([]);
+      expect(stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "denied" }]);
+    }
+  });
+
+  test("[d3.3] [d3.4] a guard with a scope looks at what goes to targets of that scope", async () => {
+    const stub = routedGateway([routeOf("r", ["up0:m", "up1:m"])], { up0: [{ kind: "refused" }] }, guarded(on(MASKS, "input", { scope: { provider: "up1" } })));
+    await stub.chat({ route: "r", messages: [{ role: "user", content: MAIL }] });
+    expect(stub.upstream.served.map(({ request }) => JSON.parse(request.body).messages[0].content)).toEqual([MAIL, "[email]"]);
+    const blocking = routedGateway([routeOf("r", ["up0:m", "up1:m"])], {}, guarded(on(BLOCKS, "input", { scope: { provider: "up0" } })));
+    expect((await blocking.chat({ route: "r", messages: [{ role: "user", content: MAIL }] })).status).toBe(200);
+    expect(blocking.upstream.targets()).toEqual(["up1"]);
+  });
+
+  test("[d3.3] in audit mode it changes nothing and says so in the record", async () => {
+    const stub = answering(on(MASKS, "input", { mode: "audit" }));
+    await said(stub, FIELDS);
+    expect(stub.sent[0]!.body).toContain(MAIL);
+    expect(stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "would_deny" }]);
+  });
+
+  test("[d3.3] a request without a match goes out byte for byte as it would without the guard", async () => {
+    const text = '{ "model":"openai:gpt-4o" ,"messages":[ {"role":"user","content":"Caf\\u00e9"} ], "big": 12345678901234567890 }';
+    const bodies = await Promise.all([answering(on(MASKS, "input")), stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("x")) }) })].map(async (stub) => {
+      await stub.chat(text);
+      return stub.sent[0]!.body;
+    }));
+    expect(bodies[0]).toBe(bodies[1]);
+  });
+});
+
+describe("what comes out, in one piece", () => {
+  const ANSWER = {
+    id: "a", object: "chat.completion", created: 1, model: "m", usage: USAGE, citations: [`https://x.example`, `by ${MAIL}`],
+    choices: [
+      { index: 0, finish_reason: "stop", logprobs: { content: [{ token: "4111", logprob: -1, bytes: null, top_logprobs: [] }], refusal: null }, message: { role: "assistant", content: `Write to ${MAIL}.`, refusal: `not ${CARD}`, reasoning_content: `They said ${CARD}` } },
+      { index: 1, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: `{"to":"${MAIL}","card":4111111111111111}` } }] } },
+    ],
+  };
+
+  test("[d3.3] a guard that masks rewrites every text of every choice", async () => {
+    const stub = answering(on(MASKS, "output"), ANSWER);
+    const { status, body, headers } = await said(stub, { n: 2, logprobs: true });
+    expect(status).toBe(200);
+    expect(JSON.stringify(body)).not.toMatch(/mail\.example|4111/);
+    expect(body["choices"][0].message).toMatchObject({ content: "Write to [email].", refusal: "not [card]", reasoning_content: "They said [card]" });
+    expect(JSON.parse(body["choices"][1].message.tool_calls[0].function.arguments)).toEqual({ to: "[email]", card: "[card]" });
+    expect(body["citations"]).toEqual(["https://x.example", "by [email]"]);
+    expect(body["choices"][0].logprobs).toBeNull();
+    expect(headers.get("x-gateway-warnings")).toContain("logprobs_withheld");
+    expect(body["usage"]).toMatchObject(USAGE);
+    expect(stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "masked" }]);
+  });
+
+  test("[d3.3] a guard that blocks is 403, is not tried again, and what was made is settled", async () => {
+    const stub = answering(on(BLOCKS, "output"), ANSWER);
+    const { status, body } = await said(stub, { n: 2, num_retries: 3, fallbacks: ["openai:gpt-4o-mini"] });
+    expect([status, body["error"].code, body["error"].metadata.policy]).toEqual([403, "policy_violation", "no-pii"]);
+    expect(JSON.stringify(body)).not.toMatch(/mail\.example|4111/);
+    expect(stub.sent).toHaveLength(1);
+    expect(stub.records[0]).toMatchObject({ usage: USAGE, usageSource: "provider", policies: [{ name: "no-pii", effect: "denied" }] });
+    expect(stub.records[0]!.cost?.nanoUsd).toBeGreaterThan(0);
+  });
+
+  const OF_OTHERS = {
+    "anthropic:m": { id: "a", type: "message", role: "assistant", model: "m", content: [{ type: "text", text: `Write to ${MAIL}.` }], stop_reason: "end_turn", usage: { input_tokens: 1, output_tokens: 2 } },
+    "gemini:m": { candidates: [{ content: { role: "model", parts: [{ text: `Write to ${MAIL}.` }] }, finishReason: "STOP" }], usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 } },
+  };
+  test.each(Object.entries(OF_OTHERS))("[d3.3] an answer of %s in its own form is looked at as well", async (model, answer) => {
+    expect((await said(answering(on(MASKS, "output"), answer), { model })).body["choices"][0].message.content).toBe("Write to [email].");
+  });
+});
+
+describe("what comes out, as a stream", () => {
+  const streamed = (data: readonly object[], policy: object = on(MASKS, "output"), ask: Readonly<Record<string, unknown>> = {}): Promise<Played> => play(data, { ask, stub: guarded(policy) });
+  const spelled = (text: string, field = "content"): readonly object[] => Array.from(text, (letter) => chunk({ [field]: letter }));
+  const contentOf = ({ events }: Played, field = "content"): string => events.flatMap((event) => event["choices"] ?? []).map((choice) => choice.delta?.[field] ?? "").join("");
+
+  test("[d3.3] a match that spans chunks is caught, and nothing of it leaves", async () => {
+    const got = await streamed([chunk({ role: "assistant", content: "" }), ...spelled(`The card ${CARD} is of ${MAIL}, he said.`), chunk({}, "stop"), usageChunk()]);
+    expect([got.content, got.faults, got.error]).toEqual(["The card [card] is of [email], he said.", [], null]);
+    expect(got.text).not.toMatch(/"4|ada/);
+    expect(got.stub.records[0]).toMatchObject({ status: 200, usage: USAGE, policies: [{ name: "no-pii", effect: "masked" }] });
+  });
+
+  test("[d3.3] text is held back only while a match could still be growing", async () => {
+    const got = await streamed([chunk({ content: "Call 41" }), chunk({ content: "11 or" }), chunk({ content: " not" }), chunk({}, "stop")]);
+    expect(got.events.flatMap((event) => event["choices"]).map((choice) => choice.delta.content).filter(Boolean)).toEqual(["Call ", "4111 ", "or ", "not"]);
+  });
+
+  test("[d3.3] a match at the end is caught before the finish reason", async () => {
+    const got = await streamed([...spelled(`It is ${CARD}`), chunk({}, "stop")]);
+    expect([got.content, got.faults]).toEqual(["It is [card]", []]);
+  });
+
+  test("[d3.3] reasoning, refusals, blocks of reasoning, spoken words and arguments of calls are texts of their own", async () => {
+    const pieces = [CARD.slice(0, 6), CARD.slice(6, 11), CARD.slice(11)];
+    const call = (index: number, fields: object, text: string): object => ({ tool_calls: [{ index, ...fields, function: { ...("id" in fields && { name: "f" }), arguments: text } }] });
+    const got = await streamed([
+      ...pieces.map((piece) => chunk({ reasoning_content: piece })),
+      ...pieces.map((piece) => chunk({ reasoning_details: [{ type: "reasoning.text", text: piece, index: 0 }] })),
+      ...pieces.map((piece) => chunk({ audio: { transcript: piece } })),
+      ...pieces.map((piece) => chunk({ refusal: piece })),
+      chunk(call(0, { id: "c0", type: "function" }, `{"card":"`)), ...pieces.map((piece) => chunk(call(0, {}, piece))), chunk(call(0, {}, '"}')),
+      chunk(call(1, { id: "c1", type: "function" }, '{"card":')), ...pieces.map((piece) => chunk(call(1, {}, piece.replaceAll(" ", "")))), chunk(call(1, {}, "}")),
+      chunk({}, "tool_calls"),
+    ]);
+    expect(got.faults).toEqual([]);
+    expect(got.text).not.toContain("1111");
+    expect([contentOf(got, "reasoning_content"), contentOf(got, "refusal")]).toEqual(["[card]", "[card]"]);
+    const deltas = got.events.flatMap((event) => event["choices"]).map((choice) => choice.delta);
+    expect(deltas.flatMap((delta) => delta.reasoning_details ?? []).map((detail: { text: string }) => detail.text).join("")).toBe("[card]");
+    expect(deltas.flatMap((delta) => delta.audio?.transcript ?? []).join("")).toBe("[card]");
+    for (const index of [0, 1]) {
+      const text = deltas.flatMap((delta) => delta.tool_calls ?? []).filter((one: { index: number }) => one.index === index).map((one: { function: { arguments: string } }) => one.function.arguments).join("");
+      expect(JSON.parse(text)).toEqual({ card: "[card]" });
+    }
+  });
+
+  test("[d3.3] choices are texts of their own", async () => {
+    const got = await streamed([
+      choiceChunk({ index: 0, delta: { content: "4111 1111" } }), choiceChunk({ index: 1, delta: { content: " 1111 1111" } }), choiceChunk({ index: 0, delta: { content: " and" } }),
+      choiceChunk({ index: 0, delta: {}, finish_reason: "stop" }), choiceChunk({ index: 1, delta: {}, finish_reason: "stop" }),
+    ], on(MASKS, "output"), { n: 2 });
+    expect(got.faults).toEqual([]);
+    expect(got.content).toBe("4111 1111 and");
+  });
+
+  test("[d3.3] [d8.3] a guard that blocks ends the stream with one error event and [DONE]; nothing of the match is out, the upstream is left, and what was made is settled", async () => {
+    const got = await streamed([chunk({ content: "The card is " }), ...spelled(`${CARD}. And more.`), chunk({}, "stop"), usageChunk()], on(BLOCKS, "output"));
+    expect(got.faults).toEqual([]);
+    expect([got.content, got.done, got.error?.["code"], got.error?.["message"], got.error?.["metadata"].policy]).toEqual(["The card is ", true, "policy_violation", "Keep it out.", "no-pii"]);
+    expect(got.text).not.toMatch(/4111|"4/);
+    expect(got.stub.records[0]).toMatchObject({ status: 403, code: "policy_violation", usageSource: "estimated", policies: [{ name: "no-pii", effect: "denied" }] });
+    expect(got.stub.records[0]!.usage!.completion_tokens).toBeGreaterThan(3);
+    expect(got.stub.sent).toHaveLength(1);
+  });
+
+  test("[d3.3] [d7.4] a match in the first content is a plain 403, because nothing has been sent", async () => {
+    const stub = stubGateway(guarded(on(BLOCKS, "output"), { upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(...spelled(`${CARD}, yes`), chunk({}, "stop")), chunk: "event" }) }));
+    const { status, body } = await said(stub, { stream: true, num_retries: 2 });
+    expect([status, body["error"].code]).toEqual([403, "policy_violation"]);
+    expect(stub.sent).toHaveLength(1);
+    expect(stub.records[0]!.usage).not.toBeNull();
+  });
+
+  test("[d3.3] an answer that is masked to nothing is not taken for an empty one", async () => {
+    const got = await streamed([chunk({ content: MAIL }), chunk({}, "stop")], { name: "p", guard: { classes: ["email"], on: "output", action: "mask", mask: "" } });
+    expect([got.content, got.faults, got.stub.sent.length]).toEqual(["", [], 1]);
+  });
+
+  test("[d3.3] log probabilities, which would spell it out, are left out, and vendors' own fields are looked at", async () => {
+    const logprobs = { content: [{ token: "4111", logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
+    const got = await streamed([choiceChunk({ index: 0, delta: { content: "Hello", note: `by ${MAIL}` }, logprobs, remark: MAIL }, { search: [MAIL] }), chunk({}, "stop")], on(MASKS, "output"), { logprobs: true });
+    expect(got.faults).toEqual([]);
+    expect(got.text).not.toMatch(/4111|mail\.example/);
+    expect(got.response.headers.get("x-gateway-warnings")).toContain("logprobs_withheld");
+  });
+
+  test("[d3.3] in audit mode nothing is held, masked or ended", async () => {
+    const got = await streamed([...spelled(CARD), chunk({}, "stop")], on(BLOCKS, "output", { mode: "audit" }));
+    expect([got.content, got.error]).toEqual([CARD, null]);
+    expect(got.events.filter((event) => event["choices"]?.[0]?.delta.content).length).toBe(CARD.length);
+    expect(got.stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "would_deny" }]);
+  });
+
+  test("[d3.3] [d8.7] whatever the chunks are, the client reads what it would in one piece, in a stream that keeps the grammar", async () => {
+    const words = fc.constantFrom("The card is ", CARD, MAIL, " 4111", "@", "x", "\n", "😀", "41", ".");
+    const text = fc.array(words, { minLength: 1, maxLength: 8 }).map((parts) => `> ${parts.join("")}`);
+    await fc.assert(
+      fc.asyncProperty(text, fc.array(fc.nat(60), { maxLength: 10 }), async (whole, cuts) => {
+        const pieces: string[] = [];
+        let from = 0;
+        for (const cut of [...new Set(cuts)].toSorted((a, b) => a - b).filter((at) => at > 0 && at < whole.length)) {
+          pieces.push(whole.slice(from, cut));
+          from = cut;
+        }
+        pieces.push(whole.slice(from));
+        const once = await streamed([chunk({ content: whole }), chunk({}, "stop")]);
+        const many = await streamed([...pieces.map((content) => chunk({ content })), chunk({}, "stop")]);
+        expect([many.content, many.faults]).toEqual([once.content, []]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
