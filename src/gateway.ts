@@ -27,6 +27,8 @@ import { openLimitCounts } from "./store/limit-counts.ts";
 import { openSnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
 import { openLedger } from "./store/open-ledger.ts";
+import { keepPruned } from "./store/call-settings.ts";
+import { openSqliteCalls } from "./store/sqlite-calls.ts";
 import { openSqliteStore } from "./store/sqlite.ts";
 import { type Store, StoreError } from "./store/store.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
@@ -116,10 +118,12 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
+  const calls = openSqliteCalls({ file: databaseFile(options.dataFolder) });
+  const endPruning = keepPruned(calls, options.calls, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "calls that are too old could not be removed"));
   const ledger = await openLedger({
     folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),
     settings: options.ledger,
-    sink: null,
+    sink: calls,
     clock: systemClock,
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
@@ -163,6 +167,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await server.stop(true);
       source.close();
       await ledger.end();
+      await endPruning();
+      await calls.close();
       await limits.close();
       await store.close();
       observer.flush();

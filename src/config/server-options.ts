@@ -22,6 +22,7 @@ export interface ServerOptions {
   /** HTTP proxy for calls to providers; null: none. */
   readonly upstreamProxy: string | null;
   readonly ledger: StartOptions["ledger"];
+  readonly calls: StartOptions["calls"];
 }
 
 /** The part of the file that is read once, at the start. Its defaults are filled in. */
@@ -29,6 +30,7 @@ export interface StartOptions {
   readonly server: { readonly host: string; readonly port: number; readonly data: string; readonly upstreamProxy: string | null };
   readonly log: { readonly level: LogLevel };
   readonly ledger: { readonly sync: "background" | "before_answer"; readonly onFull: "refuse" | "continue"; readonly folder: string | null };
+  readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
 }
 
 export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
@@ -61,5 +63,6 @@ export function resolveServerOptions({ flags, environment, file }: { readonly fl
     logLevel: environment.logLevel ?? file.log.level,
     upstreamProxy: file.server.upstreamProxy,
     ledger: file.ledger,
+    calls: file.calls,
   };
 }

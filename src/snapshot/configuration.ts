@@ -9,6 +9,7 @@ import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
 import { providersSection, type ProviderFamily } from "../providers/settings.ts";
 import { type RouteConfiguration, routeProblems } from "../routing/route-problems.ts";
+import { callsSection } from "../store/call-settings.ts";
 import { ledgerSection } from "../store/ledger-settings.ts";
 import { routeDefaultsSection, routesSection } from "../routing/settings.ts";
 import { projectsSection, tenantsSection } from "./scopes.ts";
@@ -21,6 +22,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     ops: opsSection,
     oidc: loginsSection,
     ledger: ledgerSection,
+    calls: callsSection,
     providers: providersSection(families),
     routes: routesSection,
     route_defaults: routeDefaultsSection,

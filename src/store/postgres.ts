@@ -8,7 +8,7 @@ import type { Database } from "./database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import { followPostgres } from "./postgres-listener.ts";
 import type { Schema } from "./schema.ts";
-import { StoreError, type Store } from "./store.ts";
+import { StoreError } from "./store.ts";
 
 export interface PostgresOptions {
   /** `postgresql://user:password@host:port/database?sslmode=...`; it never stands in a message. */
@@ -80,8 +80,14 @@ function databaseName(url: string): string {
   return `The database ${host}${pathname}`;
 }
 
+/** The same, with errors that name the database and the cure. */
+export function explainingPostgres<T extends object>(queries: T, url: string): T {
+  const name = databaseName(url);
+  return explaining(queries, (error) => explained(error, name));
+}
+
 /** The same store, whose errors are told in its own words. */
-function explaining(store: Store, explain: (error: unknown) => unknown): Store {
+function explaining<T extends object>(store: T, explain: (error: unknown) => unknown): T {
   const wrapped = Object.entries(store).map(([name, method]: [string, unknown]) => {
     if (typeof method !== "function" || name === "watch") return [name, method] as const;
     const called = async (...values: unknown[]): Promise<unknown> => {
@@ -93,7 +99,7 @@ function explaining(store: Store, explain: (error: unknown) => unknown): Store {
     };
     return [name, called] as const;
   });
-  return Object.fromEntries(wrapped) as unknown as Store;
+  return Object.fromEntries(wrapped) as unknown as T;
 }
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "");

@@ -4,8 +4,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "kysely";
+import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
+import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { startPostgres } from "../harness/postgres-server.ts";
 import { rowOf } from "./call-records.ts";
 import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
 
@@ -25,6 +29,52 @@ callStoreSuite("a SQLite file", async (): Promise<CallPlace> => {
   const calls = openSqliteCalls({ file: await newFile() });
   return { calls, dispose: () => calls.close() };
 });
+
+const postgres = await startPostgres();
+if (postgres !== null) {
+  afterAll(() => postgres.dispose());
+  const newDatabase = async (): Promise<string> => {
+    const url = await postgres.newDatabase();
+    const { store } = openPostgresDatabase({ url });
+    await store.migrate();
+    await store.close();
+    return url;
+  };
+  callStoreSuite("PostgreSQL", async (): Promise<CallPlace> => {
+    const calls = openPostgresCalls({ url: await newDatabase() });
+    return { calls, dispose: () => calls.close() };
+  });
+
+  describe("PostgreSQL", () => {
+    test("two processes that ship rows with the same sums at once wait for each other and count everything", async () => {
+      const url = await newDatabase();
+      const stores = [openPostgresCalls({ url }), openPostgresCalls({ url }), openPostgresCalls({ url })];
+      await Promise.all(stores.flatMap((calls) => Array.from({ length: 10 }, () => calls.ingest(Array.from({ length: 40 }, (_, index) => rowOf({ projectId: `p${(index * 7) % 13}`, endUser: `e${index % 5}` }))))));
+      expect(await stores[0]!.usageTotals({})).toMatchObject({ calls: 1200n });
+      expect(await stores[0]!.usageTotals({ endUser: "e3" })).toMatchObject({ calls: 240n });
+      await Promise.all(stores.map((calls) => calls.close()));
+    });
+    test("a report that takes too long is ended; what it could have held up goes on", async () => {
+      const url = await newDatabase();
+      const calls = openPostgresCalls({ url, reportTimeoutMs: 1 });
+      await calls.ingest(Array.from({ length: 500 }, (_, index) => rowOf({ projectId: `p${index}` })));
+      const { db, store } = openPostgresDatabase({ url });
+      await db.transaction().execute(async (tx) => {
+        await sql`lock table call_hour in access exclusive mode`.execute(tx);
+        expect(await calls.usageTotals({}).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "busy" });
+      });
+      await calls.ingest([rowOf()]);
+      await store.close();
+      await calls.close();
+    });
+    test("an address that is none, and a server that is away, are told", async () => {
+      expect(() => openPostgresCalls({ url: "mysql://x" })).toThrow("DATABASE_URL");
+      const calls = openPostgresCalls({ url: "postgresql://x@127.0.0.1:1/x", connectTimeoutMs: 500 });
+      expect(await calls.ingest([rowOf()]).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "unusable" });
+      await calls.close();
+    });
+  });
+}
 
 describe("a SQLite file", () => {
   test("that another process writes to is waited for", async () => {

@@ -57,6 +57,7 @@ describe("without a file", () => {
       ops: { open: false },
       oidc: [],
       ledger: { sync: "background", onFull: "refuse", folder: null },
+      calls: { keepDays: 90, keepDetailsDays: 30 },
       providers: { allowPrivateAddresses: false, entries: new Map() },
       settings: { dropParams: false, disableStopSequenceLimit: false },
       prices: {},

@@ -1,0 +1,63 @@
+// The section `calls` of the configuration, and what keeps to it: calls and their details that are older go, some at a time. Sums stay.
+import { z } from "zod";
+import type { CallStore } from "./calls.ts";
+
+export interface CallSettings {
+  /** Null: for ever. */
+  readonly keepDays: number | null;
+  readonly keepDetailsDays: number | null;
+}
+
+const DEFAULT_DAYS = 90;
+const DEFAULT_DETAILS_DAYS = 30;
+const days = (fallback: number, description: string) =>
+  z.union([z.int().min(1).max(36_500), z.enum(["forever"])]).default(fallback).meta({ title: "Days", description });
+
+export const callsSection = z
+  .strictObject({
+    keep_days: days(DEFAULT_DAYS, "How long single calls are kept; `forever` removes none. Sums by hour, from which usage reports and budgets are made, stay in any case."),
+    keep_details_days: days(DEFAULT_DETAILS_DAYS, "How long the whole record of a call is kept, never longer than the call."),
+  })
+  .transform((file): CallSettings => ({ keepDays: daysOrNull(file.keep_days), keepDetailsDays: daysOrNull(file.keep_details_days) }))
+  .prefault({})
+  .meta({ title: "Calls", description: "What is kept of calls in the database. Read at the start." });
+
+const daysOrNull = (given: number | "forever"): number | null => (given === "forever" ? null : given);
+
+const DAY_MS = 86_400_000;
+/** Between two removals, so that others get to write. */
+const PAUSE_MS = 50;
+const FIRST_MS = 60_000;
+const EVERY_MS = 3_600_000;
+
+/** Removes what is too old by now, until there is none. Gives how many rows went. */
+export async function pruneOld(calls: Pick<CallStore, "prune">, { keepDays, keepDetailsDays }: CallSettings, nowMs: number, isEnding: () => boolean = () => false): Promise<number> {
+  if (keepDays === null && keepDetailsDays === null) return 0;
+  const before = { callsMs: keepDays === null ? null : nowMs - keepDays * DAY_MS, detailsMs: keepDetailsDays === null ? null : nowMs - keepDetailsDays * DAY_MS };
+  let removed = 0;
+  for (;;) {
+    const now = isEnding() ? 0 : await calls.prune(before);
+    if (now === 0) return removed;
+    removed += now;
+    await Bun.sleep(PAUSE_MS);
+  }
+}
+
+/** Once an hour, the first time a minute after the start. Gives what ends it; that waits for a removal that is under way. */
+export function keepPruned(calls: Pick<CallStore, "prune">, settings: CallSettings, now: () => number, onFault: (words: string) => void): () => Promise<void> {
+  let isEnding = false;
+  let running: Promise<unknown> = Promise.resolve();
+  const prune = (): void => {
+    running = pruneOld(calls, settings, now(), () => isEnding).catch((error: unknown) => onFault(error instanceof Error ? error.message : String(error)));
+  };
+  const first = setTimeout(prune, FIRST_MS);
+  const timer = setInterval(prune, EVERY_MS);
+  first.unref();
+  timer.unref();
+  return async () => {
+    isEnding = true;
+    clearTimeout(first);
+    clearInterval(timer);
+    await running;
+  };
+}

@@ -1,0 +1,38 @@
+// How long calls are kept: what is removed when, in rounds, and that the end of the process does not wait for all of them.
+import { expect, test } from "bun:test";
+import { callsSection, keepPruned, pruneOld } from "../../src/store/call-settings.ts";
+
+const DAY_MS = 86_400_000;
+type Before = { readonly callsMs: number | null; readonly detailsMs: number | null };
+
+function pruned(...answers: readonly number[]) {
+  const asked: Before[] = [];
+  const left = [...answers];
+  const prune = (before: Before): Promise<number> => {
+    asked.push(before);
+    return Promise.resolve(left.shift() ?? 0);
+  };
+  return { asked, calls: { prune } };
+}
+
+test("[d11.3] days of the configuration become moments; rounds go on until nothing is left", async () => {
+  const { asked, calls } = pruned(2000, 2000, 5);
+  expect(await pruneOld(calls, callsSection.parse({}), 100 * DAY_MS)).toBe(4005);
+  expect(asked).toEqual(Array.from({ length: 4 }, () => ({ callsMs: 10 * DAY_MS, detailsMs: 70 * DAY_MS })));
+});
+
+test("what is kept for ever is not asked for", async () => {
+  const { asked, calls } = pruned();
+  expect(await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: "forever" }), DAY_MS)).toBe(0);
+  expect(asked).toEqual([]);
+  await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: 1 }), 5 * DAY_MS);
+  expect(asked).toEqual([{ callsMs: null, detailsMs: 4 * DAY_MS }]);
+  for (const wrong of [{ keep_days: 0 }, { keep_days: 1.5 }, { keep_days: "never" }, { keep_details_days: -1 }]) expect(callsSection.safeParse(wrong).success).toBe(false);
+});
+
+test("the end stops between two rounds", async () => {
+  let rounds = 0;
+  const removed = await pruneOld({ prune: () => Promise.resolve(++rounds) }, callsSection.parse({}), DAY_MS, () => rounds >= 3);
+  expect([rounds, removed]).toEqual([3, 6]);
+  await keepPruned({ prune: () => Promise.reject(new Error("away")) }, callsSection.parse({}), () => 0, () => {})();
+});
