@@ -4,6 +4,7 @@ import type { Transaction } from "kysely";
 import type { Sealer } from "../config/sealing.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { migrate, WATCHED } from "./migrations.ts";
+import { readContents } from "./kysely-contents.ts";
 import { writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
@@ -38,6 +39,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     revision: () => revision(db),
     watch: options.watch ?? (() => () => {}),
     readIdentities: () => db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),
+    readContents: (known = null) => readContents(db, sealer, known),
     change,
     note: async (actor, note) => void (await writeHistory(db, { actor, atMs: clock.now(), revision: null, entries: [{ ...note, isChange: false }], steps: [], rolledBackTo: null })),
     // Asked before the lock too, so that an ordinary start does not wait for it.

@@ -1,6 +1,7 @@
 // The port to what is kept: identities, configured resources, audit log, versions. Drivers: sqlite.ts, postgres.ts. All pass test/contract/store.suite.ts.
 // Serving never asks the store: it compiles what the reads for the snapshot give, and again when revision() has moved.
 import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts";
+import type { Contents } from "./contents.ts";
 import type { Reader } from "./reader.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
@@ -33,6 +34,8 @@ export interface Store extends Reader {
   /** Calls back soon after a process has committed a change, where the database can tell, and now and then without one. What it tells can be lost: poll as well. Gives what ends it. */
   watch(onChange: () => void): () => void;
   readIdentities(): Promise<Identities>;
+  /** All of it in pages, or what has changed since `known` was read. */
+  readContents(known?: Contents | null): Promise<Contents>;
 
   /**
    * The one way to change something: `work` runs in one transaction that nobody else writes in. What it throws is rethrown, and nothing has happened.

@@ -1,0 +1,192 @@
+// Reads what a snapshot is compiled from: all of it in pages, between which the process goes on with its calls, and later only what the audit log says has
+// changed. No transaction stays open over a long reading: what changes meanwhile is read again, until nothing has.
+import type { Selectable, Transaction } from "kysely";
+import type { Sealer } from "../config/sealing.ts";
+import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
+import type { Contents, OpenedResource } from "./contents.ts";
+import type { Db } from "./kysely-reader.ts";
+import { WATCHED } from "./migrations.ts";
+import type { Identities } from "./records.ts";
+import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, resourceOf } from "./rows.ts";
+import type { Schema } from "./schema.ts";
+import { openedDocument } from "./secret-fields.ts";
+import { StoreError } from "./store.ts";
+
+type Tx = Transaction<Schema>;
+type Table = "tenants" | "projects" | "users" | "access_tokens" | "resources";
+
+/** Rows that are turned into values at once: about 2 ms. */
+const PAGE = 500;
+/** More changes than these are read quicker by reading everything. */
+const MOST_CHANGES = 5_000;
+const IDS_AT_ONCE = 500;
+
+interface Row {
+  readonly id: string;
+}
+
+/** By id; memberships by user, all of one user together. */
+interface Shelves {
+  readonly tenants: Map<string, Identities["tenants"][number]>;
+  readonly projects: Map<string, Identities["projects"][number]>;
+  readonly users: Map<string, Identities["users"][number]>;
+  readonly memberships: Map<string, Identities["memberships"]>;
+  readonly tokens: Map<string, Identities["tokens"][number]>;
+  readonly resources: ReadonlyMap<ConfiguredKind, Map<string, OpenedResource>>;
+}
+
+export async function readContents(db: Db, sealer: Sealer | null, known: Contents | null): Promise<Contents> {
+  if (known !== null) {
+    const next = await changedSince(db, sealer, known);
+    if (next !== null) return next;
+  }
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const revision = await counterOf(db);
+    const contents = contentsOf(revision, await readAll(db, sealer), null);
+    const next = await changedSince(db, sealer, contents);
+    if (next !== null) return next;
+  }
+  throw new StoreError("busy", "The database changes faster than it can be read.");
+}
+
+async function counterOf(db: Db): Promise<bigint> {
+  return (await db.selectFrom("revisions").select("counter").where("name", "=", WATCHED).executeTakeFirstOrThrow()).counter;
+}
+
+// all of it
+
+async function readAll(db: Db, sealer: Sealer | null): Promise<Shelves> {
+  const memberships = (await db.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute()).map(plainMembershipOf);
+  const resources = await readPages(db, "resources", async (rows: readonly Selectable<Schema["resources"]>[]) => rows.map((row) => openedResource(row, sealer)));
+  return {
+    tenants: await readPages(db, "tenants", async (rows: readonly Selectable<Schema["tenants"]>[]) => rows.map(plainTenantOf)),
+    projects: await readPages(db, "projects", async (rows: readonly Selectable<Schema["projects"]>[]) => rows.map(plainProjectOf)),
+    users: await readPages(db, "users", async (rows: readonly Selectable<Schema["users"]>[]) => rows.map(plainUserOf)),
+    memberships: Map.groupBy(memberships, ({ userId }) => userId),
+    tokens: await readPages(db, "access_tokens", async (rows: readonly Selectable<Schema["access_tokens"]>[]) => tokensOf(db, rows)),
+    resources: byKind(resources.values()),
+  };
+}
+
+async function readPages<R extends Row, T extends Row>(db: Db, table: Table, valuesOf: (rows: readonly R[]) => Promise<readonly T[]>): Promise<Map<string, T>> {
+  const all = new Map<string, T>();
+  for (let last = ""; ; ) {
+    const rows = (await db.selectFrom(table).selectAll().where("id", ">", last).orderBy("id").limit(PAGE).execute()) as unknown as readonly R[];
+    for (const value of await valuesOf(rows)) all.set(value.id, value);
+    if (rows.length < PAGE) return all;
+    last = rows.at(-1)!.id;
+    // SQLite answers at once, without giving anybody else a turn
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+const plainUserOf = (row: Selectable<Schema["users"]>): Identities["users"][number] => ({ id: row.id, tenantId: row.tenant_id, name: row.name });
+
+async function tokensOf(db: Db, rows: readonly Selectable<Schema["access_tokens"]>[]): Promise<Identities["tokens"]> {
+  if (rows.length === 0) return [];
+  const secrets = Map.groupBy(await db.selectFrom("token_secrets").selectAll().where("token_id", "in", rows.map(({ id }) => id)).orderBy("sha256").execute(), (secret) => secret.token_id);
+  return rows.map((row) => plainTokenOf(row, secrets.get(row.id) ?? []));
+}
+
+function openedResource(row: Selectable<Schema["resources"]>, sealer: Sealer | null): OpenedResource {
+  const resource = resourceOf(row);
+  return { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, sealer }, resource.document) };
+}
+
+function byKind(resources: Iterable<OpenedResource>): ReadonlyMap<ConfiguredKind, Map<string, OpenedResource>> {
+  const kinds = new Map(CONFIGURED_KINDS.map((kind) => [kind, new Map<string, OpenedResource>()]));
+  for (const resource of resources) kinds.get(resource.kind)!.set(resource.id, resource);
+  return kinds;
+}
+
+// what has changed
+
+/** Null: the audit log does not say everything that has happened since. */
+function changedSince(db: Db, sealer: Sealer | null, known: Contents): Promise<Contents | null> {
+  return db
+    .transaction()
+    .setIsolationLevel("repeatable read")
+    .setAccessMode("read only")
+    .execute(async (tx) => {
+      const now = await counterOf(tx);
+      const since = BigInt(known.revision);
+      if (now === since) return known;
+      if (now < since) return null;
+      const rows = await tx.selectFrom("audit_log").select(["kind", "target_id", "revision"]).where("revision", ">", since).orderBy("revision").limit(MOST_CHANGES + 1).execute();
+      const told = new Set(rows.map(({ revision }) => revision));
+      if (rows.length > MOST_CHANGES || BigInt(told.size) !== now - since) return null;
+      return contentsOf(now, await shelvesWith(tx, sealer, known, changedIds(rows)), known);
+    });
+}
+
+type ChangedIds = ReadonlyMap<string, ReadonlySet<string>>;
+
+function changedIds(rows: readonly { readonly kind: string; readonly target_id: string | null }[]): ChangedIds {
+  const ids = new Map<string, Set<string>>();
+  for (const { kind, target_id: id } of rows) {
+    const of = ids.get(kind) ?? new Set();
+    ids.set(kind, of.add(id ?? ""));
+  }
+  return ids;
+}
+
+async function shelvesWith(tx: Tx, sealer: Sealer | null, { identities, resources }: Contents, ids: ChangedIds): Promise<Shelves> {
+  const shelf = <T extends Row>(values: readonly T[]): Map<string, T> => new Map(values.map((value) => [value.id, value]));
+  const memberships = Map.groupBy(identities.memberships, ({ userId }) => userId) as Map<string, Identities["memberships"]>;
+  const members = new Set([...(ids.get("membership") ?? [])].map((id) => id.slice(0, id.lastIndexOf("/"))));
+  const again = await inChunks(members, (some) => tx.selectFrom("memberships").selectAll().where("user_id", "in", [...some]).orderBy("user_id").orderBy("project_id").execute());
+  for (const userId of members) memberships.delete(userId);
+  for (const [userId, own] of Map.groupBy(again.map(plainMembershipOf), (membership) => membership.userId)) memberships.set(userId, own);
+  const kinds = new Map(CONFIGURED_KINDS.map((kind) => [kind, shelf(resources[kind])]));
+  for (const kind of CONFIGURED_KINDS)
+    await refreshed(kinds.get(kind)!, ids.get(kind), (some) => rowsOf<Selectable<Schema["resources"]>>(tx, "resources", some), async (rows) => rows.map((row) => openedResource(row, sealer)));
+  const tenants = shelf(identities.tenants);
+  const projects = shelf(identities.projects);
+  const users = shelf(identities.users);
+  const tokens = shelf(identities.tokens);
+  await refreshed(tenants, ids.get("tenant"), (some) => rowsOf<Selectable<Schema["tenants"]>>(tx, "tenants", some), async (rows) => rows.map(plainTenantOf));
+  await refreshed(projects, ids.get("project"), (some) => rowsOf<Selectable<Schema["projects"]>>(tx, "projects", some), async (rows) => rows.map(plainProjectOf));
+  await refreshed(users, ids.get("user"), (some) => rowsOf<Selectable<Schema["users"]>>(tx, "users", some), async (rows) => rows.map(plainUserOf));
+  await refreshed(tokens, ids.get("token"), (some) => rowsOf<Selectable<Schema["access_tokens"]>>(tx, "access_tokens", some), (rows) => tokensOf(tx, rows));
+  return { tenants, projects, users, memberships, tokens, resources: kinds };
+}
+
+async function rowsOf<R>(tx: Tx, table: Table, ids: readonly string[]): Promise<readonly R[]> {
+  return (await tx.selectFrom(table).selectAll().where("id", "in", [...ids]).execute()) as unknown as readonly R[];
+}
+
+async function inChunks<T>(ids: ReadonlySet<string>, read: (some: readonly string[]) => Promise<readonly T[]>): Promise<readonly T[]> {
+  const all = [...ids];
+  const found: T[] = [];
+  for (let at = 0; at < all.length; at += IDS_AT_ONCE) found.push(...(await read(all.slice(at, at + IDS_AT_ONCE))));
+  return found;
+}
+
+async function refreshed<R, T extends Row>(shelf: Map<string, T>, ids: ReadonlySet<string> | undefined, read: (some: readonly string[]) => Promise<readonly R[]>, valuesOf: (rows: readonly R[]) => Promise<readonly T[]>): Promise<void> {
+  if (ids === undefined) return;
+  for (const id of ids) shelf.delete(id);
+  for (const value of await valuesOf(await inChunks(ids, read))) shelf.set(value.id, value);
+}
+
+// the same objects where nothing changed
+
+function contentsOf(revision: bigint, shelves: Shelves, known: Contents | null): Contents {
+  const list = <T>(values: Iterable<T>, before: readonly T[] | undefined): readonly T[] => {
+    const now = [...values];
+    return before !== undefined && before.length === now.length && now.every((value, index) => value === before[index]) ? before : now;
+  };
+  const ordered = <T extends Row>(shelf: ReadonlyMap<string, T>, before: readonly T[] | undefined): readonly T[] => list([...shelf.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)), before);
+  const { identities } = known ?? {};
+  const kinds = CONFIGURED_KINDS.map((kind) => [kind, ordered(shelves.resources.get(kind)!, known?.resources[kind])] as const);
+  return {
+    revision: revision.toString(),
+    identities: {
+      tenants: ordered(shelves.tenants, identities?.tenants),
+      projects: ordered(shelves.projects, identities?.projects),
+      users: ordered(shelves.users, identities?.users),
+      memberships: list([...shelves.memberships.values()].flat(), identities?.memberships),
+      tokens: ordered(shelves.tokens, identities?.tokens),
+    },
+    resources: Object.fromEntries(kinds) as unknown as Contents["resources"],
+  };
+}
