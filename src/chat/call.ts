@@ -8,7 +8,7 @@ import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
 import type { AccessToken, Principal } from "../core/identity.ts";
 import { type Attempt, type CallRecord, MAX_END_USER } from "../core/record.ts";
-import type { Snapshot } from "../core/snapshot.ts";
+import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
 import type { OpenEntry } from "../store/ledger.ts";
 import { CallPolicies } from "./call-policies.ts";
@@ -28,7 +28,7 @@ export interface Peers {
 
 export class Call {
   readonly context: ChatContext;
-  readonly snapshot: Snapshot;
+  snapshot: Snapshot;
   readonly record: CallRecord;
   readonly cors: Readonly<Record<string, string>>;
   readonly #http: Request;
@@ -162,6 +162,7 @@ export class Call {
   }
 
   authorized(principal: Principal): void {
+    this.snapshot = snapshotSeenBy(this.snapshot, principal);
     this.record.projectId = principal.projectId;
     this.record.userId = principal.userId;
     this.mayDebug = principal.permissions.has("debug");

@@ -5,12 +5,13 @@ import type { Route } from "../core/route.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
 import type { FitSettings } from "./fit.ts";
 
-type Scopes = readonly (ScopeSettings | undefined)[];
+type Switch = "dropParams" | "disableStopSequenceLimit";
+type Scopes = readonly (Pick<ScopeSettings, Switch> | undefined)[];
 const SCOPE_NAMES = ["route", "project", "tenant", "global"] as const;
 
 export function settingsFor(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): FitSettings {
   const scopes = scopesOf(route, principal, snapshot);
-  const first = (setting: keyof ScopeSettings): boolean => scopes[deciding(scopes, setting)]?.[setting] ?? false;
+  const first = (setting: Switch): boolean => scopes[deciding(scopes, setting)]?.[setting] ?? false;
   return { dropParams: options.dropParams ?? first("dropParams"), disableStopSequenceLimit: first("disableStopSequenceLimit") };
 }
 
@@ -19,7 +20,7 @@ export type SettingOrigin = "request" | (typeof SCOPE_NAMES)[number] | "default"
 /** Who decided each of them, for explain. */
 export function settingOrigins(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): Readonly<Record<keyof FitSettings, SettingOrigin>> {
   const scopes = scopesOf(route, principal, snapshot);
-  const origin = (setting: keyof ScopeSettings): SettingOrigin => SCOPE_NAMES[deciding(scopes, setting)] ?? "default";
+  const origin = (setting: Switch): SettingOrigin => SCOPE_NAMES[deciding(scopes, setting)] ?? "default";
   return { dropParams: options.dropParams === null ? origin("dropParams") : "request", disableStopSequenceLimit: origin("disableStopSequenceLimit") };
 }
 
@@ -29,6 +30,6 @@ function scopesOf(route: Route, principal: Principal, { projectSettings, tenantS
 }
 
 /** Index of the nearest scope that says something; -1: none does. */
-function deciding(scopes: Scopes, setting: keyof ScopeSettings): number {
+function deciding(scopes: Scopes, setting: Switch): number {
   return scopes.findIndex((scope) => (scope?.[setting] ?? null) !== null);
 }

@@ -1,4 +1,5 @@
 // What a request may be answered by, in the form that the plan wants: the targets of its route or its one model, then its fallbacks, then those of its route.
+import { demandEnabled } from "../auth/enabled-models.ts";
 import { demandTarget } from "../auth/narrowing.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { ChatRequest } from "../core/chat.ts";
@@ -181,6 +182,7 @@ function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing
   const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
   let judged: ReturnType<CallPolicies["at"]> | null = null;
   const permit = (): void => {
+    demandEnabled(call.snapshot, principal, target.name);
     demandTarget(principal.narrowing, route, target, covered);
     if (policies === null) return;
     judged ??= policies.at(place, requestForTarget(request, target, route));
@@ -197,7 +199,7 @@ function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing
     return ready;
   };
   return {
-    key: healthKey(target, request, route, principal),
+    key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
     variant,
     upstream: target.providerId,
     weight: target.weight,
@@ -216,9 +218,9 @@ const NO_GUARDS: readonly GuardPolicy[] = [];
 const NO_TOUCHES: readonly PolicyTouch[] = [];
 
 /** What a caller brings has a health of its own: a wrong key or a dead address of somebody's says nothing about the operator's. */
-function healthKey(target: RouteTarget, request: ChatRequest, route: Route, { tokenId }: Principal): string {
+function healthKey(target: RouteTarget, request: ChatRequest, route: Route, { tokenId }: Principal, owner: string | undefined): string {
   const { baseUrl, credentials } = (target.brought === undefined ? request : requestForTarget(request, target, route)).options;
-  if (target.brought === undefined && baseUrl === null && credentials.size === 0) return target.name;
+  if (target.brought === undefined && baseUrl === null && credentials.size === 0) return owner === undefined ? target.name : `${target.name} of ${owner}`;
   // two keys of one account are two targets: one may be out of its limit
   const keys = [...credentials.values()].map(({ stored }) => ` with ${fingerprint(stored).slice(0, 12)}`);
   return `${target.name} of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;

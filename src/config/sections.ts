@@ -125,8 +125,9 @@ const DISABLE_STOP_LIMIT = "Pass more than 4 stop sequences on; otherwise the fi
 export const scopeSettings = z.strictObject({
   drop_params: z.boolean().optional().meta({ title: "Drop parameters", description: `${DROP_PARAMS} Not set: the next wider scope decides.` }),
   disable_stop_sequence_limit: z.boolean().optional().meta({ title: "No limit on stop sequences", description: `${DISABLE_STOP_LIMIT} Not set: the next wider scope decides.` }),
+  models: z.array(z.string().min(1).max(400)).max(1000).optional().meta({ title: "Models", description: "Models that are enabled here, each as `<provider>:<model_name>`, with `*` for any text. Every other is unknown (404 `model_not_found`), also as a target of a route. Not set: all; tenant and project both have to enable a model." }),
 });
-const toScopeSettings = (file: z.output<typeof scopeSettings>): ScopeSettings => ({ dropParams: file.drop_params ?? null, disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null });
+export const toScopeSettings = (file: z.output<typeof scopeSettings>): ScopeSettings => ({ dropParams: file.drop_params ?? null, disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null, ...(file.models !== undefined && { models: file.models }) });
 
 export const settingsSection = z
   .strictObject({

@@ -11,6 +11,8 @@ import type { Route } from "./route.ts";
 export interface ScopeSettings {
   readonly dropParams: boolean | null;
   readonly disableStopSequenceLimit: boolean | null;
+  /** Globs over `provider:model`: what else is asked for is unknown here. Left out: everything is enabled. */
+  readonly models?: readonly string[];
 }
 
 export interface ModelListing {
@@ -36,6 +38,10 @@ export interface ProviderSettings {
   readonly enabled: boolean;
   /** Models that `GET /models` lists. Calls to others go through. */
   readonly models: readonly ModelListing[];
+  /** The tenant, or `tenant/project`, that it alone belongs to; left out: everybody's. */
+  readonly owner?: string;
+  /** Its address was not configured by the operator, and passes the guard at each call. */
+  readonly guarded?: boolean;
 }
 
 export interface IpRanges {
@@ -57,6 +63,10 @@ export interface Snapshot {
   /** Memberships by user id. */
   readonly memberships: ReadonlyMap<string, readonly Membership[]>;
   readonly providers: ReadonlyMap<string, ProviderSettings>;
+  /** Of tenants with providers of their own: all that are seen there. */
+  readonly tenantProviders: ReadonlyMap<string, ReadonlyMap<string, ProviderSettings>>;
+  /** The same of projects. */
+  readonly projectProviders: ReadonlyMap<string, ReadonlyMap<string, ProviderSettings>>;
   readonly settings: ScopeSettings;
   readonly tenantSettings: ReadonlyMap<string, ScopeSettings>;
   readonly projectSettings: ReadonlyMap<string, ScopeSettings>;
@@ -100,4 +110,20 @@ export interface ServerLimits {
   /** A stream's head is held back for its first content at most this long (decisions 7.4). */
   readonly headHoldMs: number;
   readonly keepAliveMs: number;
+}
+
+const views = new WeakMap<Snapshot, Map<string, Snapshot>>();
+
+/** The snapshot with the providers that are seen at a place. For most it is the very snapshot; of every other place there is one. `projectId` null: the whole tenant. */
+export function snapshotSeenBy(snapshot: Snapshot, { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null }): Snapshot {
+  const { tenantProviders, projectProviders } = snapshot;
+  if (tenantProviders.size === 0 && projectProviders.size === 0) return snapshot;
+  const providers = (projectId === null ? undefined : projectProviders.get(projectId)) ?? tenantProviders.get(tenantId);
+  if (providers === undefined) return snapshot;
+  const known = views.get(snapshot) ?? new Map<string, Snapshot>();
+  views.set(snapshot, known);
+  const place = `${tenantId}/${projectId ?? ""}`;
+  const seen = known.get(place) ?? { ...snapshot, providers };
+  known.set(place, seen);
+  return seen;
 }

@@ -44,6 +44,9 @@ export interface Target {
   readonly guardedField: string | null;
 }
 
+/** In place of a field of the request: the address is one that a tenant has configured for its own provider. */
+export const STORED_ADDRESS = "model";
+
 /** What may stand in an address as a region, project, resource, deployment or version (decisions 1.8). Dots alone would be a step up a path. */
 export const ADDRESS_WORD = /^(?!\.+$)[A-Za-z0-9._-]{1,128}$/;
 

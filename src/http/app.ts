@@ -14,7 +14,7 @@ import { newTraceId } from "../core/ids.ts";
 import { type AccessToken, roleAtLeast } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Route } from "../core/route.ts";
-import type { Snapshot } from "../core/snapshot.ts";
+import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import type { TargetStanding } from "../observe/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
@@ -127,7 +127,7 @@ function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Conte
 /** What may be called, and what becomes of each parameter there; both for whoever has a token. */
 function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Context<AppEnv>, body: JsonObject) => Response): void {
   const demandToken = (c: Context<AppEnv>): Promise<AccessToken> => authenticated(c, context);
-  const viewOf = (token: AccessToken): ListingView => ({ snapshot: context.snapshot(), scope: token, narrowing: narrowingOf(token), nowMs: context.clock.now() });
+  const viewOf = (token: AccessToken): ListingView => ({ snapshot: snapshotSeenBy(context.snapshot(), token), scope: token, narrowing: narrowingOf(token), nowMs: context.clock.now() });
   for (const path of MODEL_PATHS) {
     const list = async (c: Context<AppEnv>): Promise<Response> => {
       const token = await demandToken(c);
@@ -138,7 +138,7 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Contex
       const id = decodedTail(c.req.path, path);
       const token = await demandToken(c);
       const route = callableRoutes(token, context).find(({ name }) => name === id);
-      return reply(c, route === undefined ? describeModel(namedModel(id, token, context), context.models, viewOf(token)) : describeRoute(route, context.snapshot(), context.models));
+      return reply(c, route === undefined ? describeModel(namedModel(id, token, context), context.models, viewOf(token)) : describeRoute(route, viewOf(token).snapshot, context.models));
     });
     refuseOthers(app, path, "GET");
   }
@@ -169,7 +169,7 @@ function callableRoutes(token: AccessToken, context: AppContext): readonly Route
 
 /** Throws `model_not_found`. */
 function namedModel(id: string, token: AccessToken, context: AppContext): NamedModel {
-  const found = findModel(id, context.snapshot(), context.models, narrowingOf(token));
+  const found = findModel(id, snapshotSeenBy(context.snapshot(), token), context.models, narrowingOf(token), token);
   if (found === null) throw new GatewayError("model_not_found", `The model ${JSON.stringify(id.slice(0, 100))} is unknown or not enabled.`, { param: "model" });
   return found;
 }

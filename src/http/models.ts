@@ -3,6 +3,7 @@
 import { cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
 import { priceAt, type PriceScope } from "../accounting/price-book.ts";
+import { isEnabled } from "../auth/enabled-models.ts";
 import { effectiveCapability } from "../core/capability.ts";
 import type { BlockType } from "../core/chat.ts";
 import type { Narrowing } from "../core/identity.ts";
@@ -44,23 +45,23 @@ export interface ListingView {
 
 /** `routes`: those that the caller may call. */
 export function listModels(view: ListingView, routes: Iterable<Route>, sources: ModelSources): readonly JsonObject[] {
-  const { snapshot, narrowing } = view;
+  const { snapshot, narrowing, scope } = view;
   const models = callableProviders(snapshot).flatMap((settings) => {
     const provider = sources.providers.get(settings.family);
     return provider === undefined ? [] : listedNames(settings, provider, sources)
-          .filter((model) => narrowing === null || narrowing.permitsModel(`${settings.id}:${model}`))
+          .filter((model) => isEnabled(snapshot, scope, `${settings.id}:${model}`) && (narrowing === null || narrowing.permitsModel(`${settings.id}:${model}`)))
           .map((model) => describeModel({ settings, provider, model }, sources, view));
   });
   return [...Array.from(routes, (route) => describeRoute(route, snapshot, sources)), ...models];
 }
 
 /** A model that may be called, listed or not; null when there is none of this name. */
-export function findModel(id: string, snapshot: Snapshot, sources: ModelSources, narrowing: Narrowing | null): NamedModel | null {
+export function findModel(id: string, snapshot: Snapshot, sources: ModelSources, narrowing: Narrowing | null, scope: PriceScope): NamedModel | null {
   const at = id.search(/[:/]/);
   const settings = at > 0 ? callableProviders(snapshot).find((one) => one.id === id.slice(0, at)) : undefined;
   const provider = settings === undefined ? undefined : sources.providers.get(settings.family);
   const model = id.slice(at + 1);
-  return settings === undefined || provider === undefined || !MODEL_ID.test(model) || narrowing?.permitsModel(`${settings.id}:${model}`) === false ? null : { settings, provider, model };
+  return settings === undefined || provider === undefined || !MODEL_ID.test(model) || narrowing?.permitsModel(`${settings.id}:${model}`) === false || !isEnabled(snapshot, scope, `${settings.id}:${model}`) ? null : { settings, provider, model };
 }
 
 /** The file's, else the built-in ones, else what the catalogue has of the provider at its own address. */

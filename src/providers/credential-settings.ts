@@ -92,6 +92,11 @@ type EntryKey = (typeof ENTRY_KEYS)[number];
 /** Forms for which a token is asked of a service that has an address. */
 const EXCHANGED: ReadonlySet<CredentialForm> = new Set(["google", "entra", "ibm_iam"]);
 
+/** Whether it is an identity of the machine, or a file on it: the operator's to lend. */
+export function lentByMachine({ kind }: StoredCredential): boolean {
+  return kind === "aws_chain" || kind === "google_file" || kind === "google_default" || kind === "entra_federated";
+}
+
 /** Keys of an entry by which `family` can be called, such as `api_key` and `aws`. */
 export function entryKeysOf({ credentials }: Pick<Provider, "credentials">): readonly EntryKey[] {
   return ENTRY_KEYS.filter((key) => (key === "api_key" || key === "api_keys" ? credentials.includes("key") || credentials.includes("ibm_iam") : credentials.includes(key)));

@@ -136,7 +136,8 @@ function entriesOf(section: Readonly<Record<string, unknown>>): readonly (readon
 }
 
 /** `entry` has no problem: its family is known. */
-function toProviderEntry(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): ProviderEntry {
+/** Of an entry without problems. */
+export function toProviderEntry(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): ProviderEntry {
   const family = known.get(entry.type ?? id)!;
   const { enabled, base_url: baseUrl = null, token_url: tokenUrl = null } = entry;
   return { family: family.id, enabled, baseUrl, credentials: storedCredentials(entry, family), tokenUrl, settings: Object.fromEntries(settingsOf(entry)), models: entry.models.map(toModelListing) };

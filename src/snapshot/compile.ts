@@ -1,59 +1,94 @@
 // Configuration, identities and environment compiled into the one value that calls read. Pure, and total over what the schema accepts.
-import { compilePrices, type PriceDocument } from "../accounting/price-settings.ts";
+import { compilePrices } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
 import { compilePolicies } from "../auth/policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
 import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
-import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
+import type { ProviderSettings, ScopeSettings, Snapshot } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
+import type { Contents } from "../store/contents.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
-import { limitsOfFile } from "./file-limits.ts";
-import { policiesOfFile } from "./file-policies.ts";
+import { type Joined, joined } from "./joined.ts";
+import { openMemory, type Remember } from "./memory.ts";
 import { compileProviders } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 
 export interface CompileInput {
   readonly configuration: Configuration;
   readonly identities: Identities;
+  /** Left out: the store has none. */
+  readonly resources?: Contents["resources"];
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
   readonly version: number;
+  /** What was compiled before; left out: everything is compiled afresh. */
+  readonly remember?: Remember;
 }
 
-export function compileSnapshot({ configuration, identities, families, environment, version }: CompileInput): Snapshot {
+const NO_RESOURCES: Contents["resources"] = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], setting: [] };
+
+export function compileSnapshot(input: CompileInput): Snapshot {
+  const { identities, families, environment, version, remember = openMemory() } = input;
+  const file = input.configuration;
+  const { projects } = identities;
+  const { configuration, prices, limits, policies, providers: stored } = joinedOf(input, remember);
+  const providers = remember("providers", [file, families, environment], () => compileProviders(file.providers, families, environment).providers);
   return {
     version,
-    tokens: new Map(identities.tokens.map((token) => [token.id, token])),
-    projects: new Map(identities.projects.map((project) => [project.id, project])),
-    memberships: Map.groupBy(identities.memberships, ({ userId }) => userId),
-    providers: compileProviders(configuration.providers, families, environment).providers,
+    tokens: remember("tokens", [identities.tokens], () => new Map(identities.tokens.map((token) => [token.id, token]))),
+    projects: remember("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
+    memberships: remember("memberships", [identities.memberships], () => Map.groupBy(identities.memberships, ({ userId }) => userId)),
+    providers,
+    ...remember("scoped providers", [providers, stored, projects], () => scopedProviders(providers, stored, identities)),
     settings: configuration.settings,
-    tenantSettings: settingsById(configuration.tenants),
-    projectSettings: settingsById(configuration.projects),
-    ...compileRoutes(configuration, identities),
-    prices: compilePrices(configuredPrices(configuration, identities)),
-    limitRules: compileLimits(limitsOfFile(configuration, identities)),
-    policies: compilePolicies(policiesOfFile(configuration, identities)),
+    ...remember("settings", [configuration], () => ({ tenantSettings: settingsById(configuration.tenants), projectSettings: settingsById(configuration.projects) })),
+    ...remember("routes", [configuration, projects], () => compileRoutes(configuration, identities)),
+    prices: remember("prices", [prices], () => compilePrices(prices)),
+    limitRules: remember("limits", [limits], () => compileLimits(limits)),
+    policies: remember("policies", [policies], () => compilePolicies(policies)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,
     logins: configuration.oidc,
-    loginUsers: new Map(identities.users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.login), user] as const]))),
+    loginUsers: remember("logins", [identities.users], () => new Map(identities.users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.login), user] as const])))),
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };
 }
 
-/** Those of the file. */
-function configuredPrices({ prices, tenants, projects }: Configuration, identities: Identities): readonly Configured<PriceDocument>[] {
-  const of = (place: string, documents: Readonly<Record<string, PriceDocument>>, tenantId: string | null, projectId: string | null): readonly Configured<PriceDocument>[] =>
-    Object.entries(documents).map(([name, document]) => ({ id: `${place}prices.${name}`, name, tenantId, projectId, origin: "file", setBy: null, version: 0, document }));
-  const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
-  return [...of("", prices, null, null), ...[...tenants].flatMap(([id, scope]) => of(`tenants.${id}.`, scope.prices, id, null)), ...[...projects].flatMap(([id, scope]) => of(`projects.${id}.`, scope.prices, tenantOf.get(id) ?? null, id))];
+/** Prices, limits and policies are the same lists as before unless the file, the projects or their own resources are others. */
+function joinedOf({ configuration, identities, resources = NO_RESOURCES, families }: Pick<CompileInput, "configuration" | "identities" | "resources" | "families">, remember: Remember): Joined {
+  const { projects } = identities;
+  const whole = remember("joined", [configuration, projects, resources, families], () => joined({ configuration, identities, resources, families }));
+  const { price, limit, budget, policy, provider, route, setting } = resources;
+  return {
+    configuration: remember("joined configuration", [configuration, route, setting, provider], () => whole.configuration),
+    prices: remember("joined prices", [configuration, projects, price], () => whole.prices),
+    limits: remember("joined limits", [configuration, projects, limit, budget], () => whole.limits),
+    policies: remember("joined policies", [configuration, projects, policy], () => whole.policies),
+    providers: remember("joined providers", [provider, families], () => whole.providers),
+    problems: whole.problems,
+  };
+}
+
+/** What of the store is not used, and why; a sentence each. */
+export function storedProblems(input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "remember">): readonly string[] {
+  return joinedOf(input, input.remember ?? openMemory()).problems;
+}
+
+/** A tenant's own providers go before everybody's, a project's before its tenant's. */
+function scopedProviders(all: Snapshot["providers"], stored: readonly Configured<ProviderSettings>[], { projects }: Identities): Pick<Snapshot, "tenantProviders" | "projectProviders"> {
+  const tenants = new Map<string, Map<string, ProviderSettings>>();
+  const ofTenants = Map.groupBy(stored.filter(({ projectId }) => projectId === null), ({ tenantId }) => tenantId!);
+  for (const [id, own] of ofTenants) tenants.set(id, new Map([...all, ...own.map(({ document }) => [document.id, document] as const)]));
+  const tenantOf = new Map(projects.map(({ id, tenantId }) => [id, tenantId]));
+  const ofProjects = Map.groupBy(stored.filter(({ projectId }) => projectId !== null), ({ projectId }) => projectId!);
+  const seen = [...ofProjects].map(([id, own]) => [id, new Map([...(tenants.get(tenantOf.get(id) ?? "") ?? all), ...own.map(({ document }) => [document.id, document] as const)])] as const);
+  return { tenantProviders: tenants, projectProviders: new Map(seen) };
 }
 
 function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): ReadonlyMap<string, ScopeSettings> {

@@ -44,7 +44,8 @@ function needsNone({ keyVariables, credentials }: ProviderFamily): boolean {
   return keyVariables.length === 0 && credentials.every((form) => form === "key");
 }
 
-function entrySettings(id: string, entry: ProviderEntry, family: ProviderFamily, environment: Variables, notices: string[]): ProviderSettings {
+/** What an entry stands for. `told`: what an operator wants to know of it. */
+export function entrySettings(id: string, entry: ProviderEntry, family: ProviderFamily, environment: Variables, notices: string[]): ProviderSettings {
   const ofEnvironment = environmentSettings(family, environment);
   const settings = { ...ofEnvironment.values, ...entry.settings };
   // the address belongs to the account whose id is the family's, like the key

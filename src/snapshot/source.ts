@@ -6,10 +6,11 @@ import { readConfigText } from "../config/file.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import type { Identities } from "../store/records.ts";
+import type { Contents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
-import { compileSnapshot, configurationNotices } from "./compile.ts";
+import { compileSnapshot, configurationNotices, storedProblems } from "./compile.ts";
 import { parseConfiguration, type Configuration } from "./configuration.ts";
+import { openMemory } from "./memory.ts";
 
 /** `notice`: the snapshot is in use, and something in it is probably not as it was meant. */
 export interface SnapshotProblem {
@@ -22,7 +23,7 @@ export interface SnapshotProblem {
 export interface SnapshotSourceOptions {
   /** Null: the defaults. */
   readonly file: string | null;
-  readonly store: Pick<Store, "revision" | "readIdentities">;
+  readonly store: Pick<Store, "revision" | "readContents" | "watch">;
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
   /** Neither this nor `onSwap` may throw. */
@@ -57,16 +58,13 @@ const STALE_MS = 60_000;
 export async function openSnapshotSource(options: SnapshotSourceOptions): Promise<SnapshotSource> {
   const text = options.file === null ? "" : readConfigText(options.file);
   const configuration = parseConfiguration({ ...options, file: options.file ?? "defaults", text });
-  const revision = await options.store.revision();
-  const identities = await options.store.readIdentities();
-  return new FollowingSource(options, { text, configuration, revision, identities });
+  return new FollowingSource(options, { text, configuration, contents: await options.store.readContents() });
 }
 
 interface Origin {
   readonly text: string;
   readonly configuration: Configuration;
-  readonly revision: string;
-  readonly identities: Identities;
+  readonly contents: Contents;
 }
 
 class FollowingSource implements SnapshotSource {
@@ -74,11 +72,12 @@ class FollowingSource implements SnapshotSource {
   readonly #clock: Clock;
   readonly #follower: FileFollower | null;
   readonly #storeTimer: ReturnType<typeof setInterval>;
+  readonly #endWatch: () => void;
+  readonly #remember = openMemory();
   #configuration: Configuration;
-  #identities: Identities;
-  #revision: string;
+  #contents: Contents;
   #snapshot: Snapshot;
-  #notices: ReadonlySet<string> = new Set();
+  #told: ReadonlySet<string> = new Set();
   #storeFailed = false;
   #storeLook: Promise<void> = Promise.resolve();
   #storeAskedAtMs: number | null = null;
@@ -86,20 +85,20 @@ class FollowingSource implements SnapshotSource {
   #staleToldMs = 0;
   #closed = false;
 
-  constructor(options: SnapshotSourceOptions, { text, configuration, revision, identities }: Origin) {
+  constructor(options: SnapshotSourceOptions, { text, configuration, contents }: Origin) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#storeReachedMs = this.#clock.monotonic();
     this.#configuration = configuration;
-    this.#identities = identities;
-    this.#revision = revision;
-    this.#snapshot = compileSnapshot({ ...options, configuration, identities, version: 1 });
+    this.#contents = contents;
+    this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, remember: this.#remember });
     this.#tellNotices();
     const pollMs = options.pollMs ?? POLL_MS;
     const { file } = options;
     this.#follower = file === null ? null : new FileFollower({ file, text, pollMs, clock: this.#clock, onText: (changed) => this.#takeText(file, changed), onFault: (fault) => this.#report("file", fault) });
     this.#storeTimer = setInterval(() => this.#pollStore(), pollMs);
     this.#storeTimer.unref();
+    this.#endWatch = options.store.watch(() => void this.#lookAtStore({ again: false }));
   }
 
   current(): Snapshot {
@@ -122,12 +121,13 @@ class FollowingSource implements SnapshotSource {
   close(): void {
     this.#closed = true;
     clearInterval(this.#storeTimer);
+    this.#endWatch();
     this.#follower?.close();
   }
 
   #takeText(file: string, text: string): void {
     try {
-      this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#identities);
+      this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#contents);
     } catch (thrown) {
       this.#report("file", thrown);
     }
@@ -163,12 +163,7 @@ class FollowingSource implements SnapshotSource {
     this.#storeAskedAtMs = askedAtMs;
     try {
       const { store } = this.#options;
-      const revision = await store.revision();
-      if (again || revision !== this.#revision) {
-        const identities = await store.readIdentities();
-        this.#swap(this.#configuration, identities);
-        this.#revision = revision;
-      }
+      if (again || (await store.revision()) !== this.#contents.revision) this.#swap(this.#configuration, await store.readContents(again ? null : this.#contents));
       this.#storeFailed = false;
       this.#storeReachedMs = askedAtMs;
     } catch (thrown) {
@@ -186,20 +181,23 @@ class FollowingSource implements SnapshotSource {
   }
 
   /** All or nothing: what throws here leaves everything as it was. */
-  #swap(configuration: Configuration, identities: Identities): void {
+  #swap(configuration: Configuration, contents: Contents): void {
     if (this.#closed) return;
-    const snapshot = compileSnapshot({ ...this.#options, configuration, identities, version: this.#snapshot.version + 1 });
+    const snapshot = compileSnapshot({ ...this.#options, configuration, ...contents, version: this.#snapshot.version + 1, remember: this.#remember });
     this.#configuration = configuration;
-    this.#identities = identities;
+    this.#contents = contents;
     this.#snapshot = snapshot;
     this.#tellNotices();
     this.#options.onSwap?.(snapshot);
   }
 
   #tellNotices(): void {
-    const notices = new Set(configurationNotices({ ...this.#options, configuration: this.#configuration, identities: this.#identities }));
-    for (const message of notices) if (!this.#notices.has(message)) this.#options.onProblem({ source: "notice", message, cause: null });
-    this.#notices = notices;
+    const input = { ...this.#options, configuration: this.#configuration, ...this.#contents, remember: this.#remember };
+    const { tenants, projects } = this.#contents.identities;
+    const notices = this.#remember("notices", [this.#configuration, tenants, projects], () => configurationNotices(input));
+    const told = new Map([...notices.map((message) => [message, "notice"] as const), ...storedProblems(input).map((message) => [message, "store"] as const)]);
+    for (const [message, source] of told) if (!this.#told.has(message)) this.#options.onProblem({ source, message, cause: null });
+    this.#told = new Set(told.keys());
   }
 
   #report(source: "file" | "store", thrown: unknown): void {

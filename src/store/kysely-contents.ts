@@ -7,7 +7,7 @@ import type { Contents, OpenedResource } from "./contents.ts";
 import type { Db } from "./kysely-reader.ts";
 import { WATCHED } from "./migrations.ts";
 import type { Identities } from "./records.ts";
-import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, resourceOf } from "./rows.ts";
+import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf, resourceOf } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
@@ -79,8 +79,6 @@ async function readPages<R extends Row, T extends Row>(db: Db, table: Table, val
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
-
-const plainUserOf = (row: Selectable<Schema["users"]>): Identities["users"][number] => ({ id: row.id, tenantId: row.tenant_id, name: row.name });
 
 async function tokensOf(db: Db, rows: readonly Selectable<Schema["access_tokens"]>[]): Promise<Identities["tokens"]> {
   if (rows.length === 0) return [];
@@ -170,12 +168,17 @@ async function refreshed<R, T extends Row>(shelf: Map<string, T>, ids: ReadonlyS
 
 // the same objects where nothing changed
 
+function inOrder<T extends Row>(values: readonly T[]): readonly T[] {
+  const isInOrder = values.every(({ id }, index) => index === 0 || values[index - 1]!.id < id);
+  return isInOrder ? values : values.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
 function contentsOf(revision: bigint, shelves: Shelves, known: Contents | null): Contents {
   const list = <T>(values: Iterable<T>, before: readonly T[] | undefined): readonly T[] => {
     const now = [...values];
     return before !== undefined && before.length === now.length && now.every((value, index) => value === before[index]) ? before : now;
   };
-  const ordered = <T extends Row>(shelf: ReadonlyMap<string, T>, before: readonly T[] | undefined): readonly T[] => list([...shelf.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)), before);
+  const ordered = <T extends Row>(shelf: ReadonlyMap<string, T>, before: readonly T[] | undefined): readonly T[] => list(inOrder([...shelf.values()]), before);
   const { identities } = known ?? {};
   const kinds = CONFIGURED_KINDS.map((kind) => [kind, ordered(shelves.resources.get(kind)!, known?.resources[kind])] as const);
   return {

@@ -10,7 +10,7 @@ import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
 import { openWriter } from "./kysely-writer.ts";
 import { type Actor, type FirstIdentities, type Identities, LOCAL_ACTOR } from "./records.ts";
-import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf } from "./rows.ts";
+import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 import type { Store } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
@@ -107,7 +107,7 @@ async function readIdentities(tx: Tx): Promise<Identities> {
   return {
     tenants: tenants.map(plainTenantOf),
     projects: projects.map(plainProjectOf),
-    users: users.map((row) => ({ id: row.id, tenantId: row.tenant_id, name: row.name, ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }) })),
+    users: users.map(plainUserOf),
     memberships: memberships.map(plainMembershipOf),
     tokens: tokens.map((row) => plainTokenOf(row, secrets.get(row.id) ?? [])),
   };

@@ -1,7 +1,7 @@
 // Rows as values and values as rows, the same for every database.
 import type { Selectable } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
-import type { Membership, Project, Tenant } from "../core/identity.ts";
+import type { Membership, Project, Tenant, User } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Actor, AuditRow, Change, Kept, Resource, StoredTenant, StoredToken, StoredUser, TokenCaps } from "./records.ts";
 import { fromHex, fromInteger, fromIntegerOrNull, fromPermissions, fromRole, fromTexts, toInteger, toIntegerOrNull, type Schema } from "./schema.ts";
@@ -34,6 +34,10 @@ export const tenantOf = (row: Row<"tenants">): Kept<StoredTenant> => ({ ...plain
 
 export const plainProjectOf = (row: Row<"projects">): Project => ({ id: row.id, tenantId: row.tenant_id, name: row.name });
 export const projectOf = (row: Row<"projects">): Kept<Project> => ({ ...plainProjectOf(row), ...kept(row) });
+
+export function plainUserOf(row: Row<"users">): User {
+  return { id: row.id, tenantId: row.tenant_id, name: row.name, ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }) };
+}
 
 export function userOf(row: Row<"users">): Kept<StoredUser> {
   const login = row.issuer === null || row.subject === null ? null : { issuer: row.issuer, subject: row.subject };

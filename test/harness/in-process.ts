@@ -71,7 +71,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const settings = options.providers ?? [...providers.values()].map((provider) => providerSettings({ id: provider.id, baseUrl: provider.baseUrl ?? "https://provider.test/v1", credentials: storedFor(provider), settings: targetFor(provider).settings }));
   const snapshot: Snapshot = {
     version: 1, tokens: new Map([[id, token]]), projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]), memberships: new Map(),
-    providers: new Map(settings.map((one) => [one.id, one])), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
+    providers: new Map(settings.map((one) => [one.id, one])), tenantProviders: new Map(), projectProviders: new Map(), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
     prices: NO_PRICES, policies: NO_POLICIES, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,

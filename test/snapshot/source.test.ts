@@ -34,7 +34,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const still: SnapshotSourceOptions["store"] = { revision: async () => "1", readIdentities: async () => EMPTY };
+const NO_RESOURCES = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], setting: [] };
+
+/** A store of which a test says what it answers. */
+function storeOf({ revision, readIdentities }: { readonly revision: () => Promise<string>; readonly readIdentities: () => Promise<Identities> }): SnapshotSourceOptions["store"] {
+  return { revision, readContents: async () => ({ revision: await revision(), identities: await readIdentities(), resources: NO_RESOURCES }), watch: () => () => {} };
+}
+const still = storeOf({ revision: async () => "1", readIdentities: async () => EMPTY });
 
 async function open(options: Partial<SnapshotSourceOptions> = {}): Promise<SnapshotSource> {
   const source = await openSnapshotSource({
@@ -105,14 +111,14 @@ describe("the store", () => {
     let down = false;
     let revision = 1;
     let asked = 0;
-    const store = {
+    const store = storeOf({
       revision: async () => {
         asked++;
         if (down) throw new Error(`database down (${asked})`);
         return String(revision);
       },
       readIdentities: async () => ({ ...EMPTY, projects: [{ id: `p${revision}`, tenantId: "default", name: "" }] }),
-    };
+    });
     const source = await open({ store, pollMs: 10 });
     for (const round of [1, 2]) {
       const before = source.current();
@@ -183,13 +189,13 @@ describe("the store", () => {
   test("that fails between two questions is asked again, and misses nothing", async () => {
     let fail = true;
     let revision = 1;
-    const store = {
+    const store = storeOf({
       revision: async () => String(revision),
       readIdentities: async () => {
         if (revision === 2 && fail) throw new Error("gone");
         return { ...EMPTY, projects: [{ id: `p${revision}`, tenantId: "default", name: "" }] };
       },
-    };
+    });
     const source = await open({ store, pollMs: 10 });
     revision = 2;
     await within1s(() => problems.length === 1);
@@ -198,7 +204,7 @@ describe("the store", () => {
   });
 
   test("is needed at the start", async () => {
-    const broken = { revision: () => Promise.reject(new Error("no database")), readIdentities: async () => EMPTY };
+    const broken = storeOf({ revision: () => Promise.reject(new Error("no database")), readIdentities: async () => EMPTY });
     expect(open({ store: broken })).rejects.toThrow("no database");
   });
 });
@@ -283,13 +289,13 @@ describe("a source", () => {
   test("reloads on demand, changed or not, and says again what is wrong", async () => {
     writeFileSync(file, "ops: {open: true}\n");
     let reads = 0;
-    const store = {
-      ...still,
+    const store = storeOf({
+      revision: async () => "1",
       readIdentities: async () => {
         reads++;
         return EMPTY;
       },
-    };
+    });
     const source = await open({ file, store, pollMs: 60_000 });
     await source.reload();
     expect(reads).toBe(2);
@@ -326,13 +332,13 @@ describe("a source", () => {
     writeFileSync(file, "ops: {open: false}\n");
     let revision = 1;
     let asked = 0;
-    const store = {
+    const store = storeOf({
       revision: async () => {
         asked++;
         return String(revision);
       },
       readIdentities: async () => EMPTY,
-    };
+    });
     const source = await open({ file, store, pollMs: 5 });
     await within1s(() => asked > 3);
     source.close();
@@ -358,7 +364,8 @@ describe("a source", () => {
         globalThis[set] = (run, ...rest) => { const timer = start((...args) => { if (set === "setTimeout") timers.delete(timer); run(...args); }, ...rest); timers.add(timer); return timer; };
         globalThis[clear] = (timer) => { timers.delete(timer); end(timer); };
       }
-      const store = { revision: async () => "1", readIdentities: async () => ({ tenants: [], projects: [], users: [], memberships: [], tokens: [] }) };
+      const identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
+      const store = { revision: async () => "1", readContents: async () => ({ revision: "1", identities, resources: ${JSON.stringify(NO_RESOURCES)} }), watch: () => () => {} };
       const source = await openSnapshotSource({ file: ${JSON.stringify(file)}, store, families: [], environment: readEnvironment({}), pollMs: 5, onProblem: console.error });
       const polls = timers.size;
       await Bun.write(${JSON.stringify(file)}, "ops: {open: true}");

@@ -1,0 +1,30 @@
+// Models that a tenant and a project have enabled (decisions 1.4): where their settings name some, every other is unknown there.
+import { GatewayError } from "../core/errors.ts";
+import { compileGlob, type Glob } from "../core/glob.ts";
+import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
+
+type Settings = Pick<Snapshot, "tenantSettings" | "projectSettings">;
+
+interface Place {
+  readonly tenantId: string | null;
+  readonly projectId: string | null;
+}
+
+const compiled = new WeakMap<ScopeSettings, readonly Glob[]>();
+
+/** `name`: `provider:model`. */
+export function isEnabled({ tenantSettings, projectSettings }: Settings, { tenantId, projectId }: Place, name: string): boolean {
+  return names(tenantId === null ? undefined : tenantSettings.get(tenantId), name) && names(projectId === null ? undefined : projectSettings.get(projectId), name);
+}
+
+/** Throws `model_not_found`. */
+export function demandEnabled(settings: Settings, place: Place, name: string): void {
+  if (!isEnabled(settings, place, name)) throw new GatewayError("model_not_found", `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists what is.`, { param: "model" });
+}
+
+function names(settings: ScopeSettings | undefined, name: string): boolean {
+  if (settings?.models === undefined) return true;
+  const globs = compiled.get(settings) ?? settings.models.map(compileGlob);
+  compiled.set(settings, globs);
+  return globs.some((glob) => glob(name));
+}

@@ -1,0 +1,112 @@
+// What the store holds, in the form of the file's entries: read with the same schemas, and what cannot be used reported and left out, so that one broken
+// document stops nothing else. A secret that does not open makes its provider unusable, and never another one in its place.
+import type { z } from "zod";
+import { type PriceDocument, priceSchema } from "../accounting/price-settings.ts";
+import { type BudgetDocument, budgetSchema, type LimitDocument, limitSchema } from "../admission/settings.ts";
+import { type PolicyDocument, policySchema } from "../auth/policy-settings.ts";
+import { scopeSettings, toScopeSettings } from "../config/sections.ts";
+import type { Configured, ConfiguredKind } from "../core/configured.ts";
+import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
+import { lentByMachine } from "../providers/credential-settings.ts";
+import { type ProviderFamily, providerEntrySchema, providerProblem, toProviderEntry } from "../providers/settings.ts";
+import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
+import type { Contents, OpenedResource } from "../store/contents.ts";
+import { entrySettings } from "./provider-table.ts";
+
+/** Whose owners may use what belongs to the machine. */
+const OPERATOR_TENANT = "default";
+
+export interface Stored {
+  readonly prices: readonly Configured<PriceDocument>[];
+  readonly limits: readonly Configured<LimitDocument>[];
+  readonly budgets: readonly Configured<BudgetDocument>[];
+  readonly policies: readonly Configured<PolicyDocument>[];
+  readonly routes: readonly Configured<RouteEntry>[];
+  readonly settings: readonly Configured<ScopeSettings>[];
+  readonly providers: readonly Configured<ProviderSettings>[];
+  /** What is left out and why, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+type Reading<T> = { readonly value: T } | { readonly problem: string; readonly instead: T | null };
+
+/** By resource, which is another object whenever it has changed. */
+const readings = new WeakMap<OpenedResource, Reading<unknown>>();
+
+export function readStored(resources: Contents["resources"], families: readonly ProviderFamily[]): Stored {
+  const problems: string[] = [];
+  const all = <T>(kind: ConfiguredKind, read: (resource: OpenedResource) => Reading<T>): readonly Configured<T>[] =>
+    resources[kind].toSorted(byName).flatMap((resource) => {
+      const reading = (readings.get(resource) ?? read(resource)) as Reading<T>;
+      readings.set(resource, reading);
+      if ("value" in reading) return [configured(resource, reading.value)];
+      problems.push(`the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${reading.instead === null ? "is left out" : "is switched off"}: ${reading.problem}`);
+      return reading.instead === null ? [] : [configured(resource, reading.instead)];
+    });
+  return {
+    prices: all("price", bySchema(priceSchema)),
+    limits: all("limit", bySchema(limitSchema)),
+    budgets: all("budget", bySchema(budgetSchema)),
+    policies: all("policy", bySchema(policySchema)),
+    routes: all("route", readRoute),
+    settings: all("setting", bySchema(scopeSettings.transform(toScopeSettings))),
+    providers: all("provider", providerReader(families)),
+    problems,
+  };
+}
+
+function byName(a: OpenedResource, b: OpenedResource): number {
+  const [one, other] = [a.name ?? a.id, b.name ?? b.id];
+  return one < other ? -1 : one > other ? 1 : a.id < b.id ? -1 : 1;
+}
+
+function configured<T>({ id, name, tenantId, projectId, setBy, version }: OpenedResource, document: T): Configured<T> {
+  return { id, name, tenantId, projectId, origin: "store", setBy, version, document };
+}
+
+function placeOf({ tenantId, projectId }: OpenedResource): string {
+  return projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`;
+}
+
+function bySchema<T>(schema: z.ZodType<T>): (resource: OpenedResource) => Reading<T> {
+  return ({ document, fault }) => {
+    const parsed = schema.safeParse(document);
+    if (!parsed.success) return { problem: wordsOf(parsed.error), instead: null };
+    return fault === null ? { value: parsed.data } : { problem: fault, instead: null };
+  };
+}
+
+function wordsOf(error: z.ZodError): string {
+  return error.issues.slice(0, 3).map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`)).join("; ");
+}
+
+function readRoute(resource: OpenedResource): Reading<RouteEntry> {
+  const name = routeName.safeParse(resource.name);
+  return name.success ? bySchema(routeSchema)(resource) : { problem: wordsOf(name.error), instead: null };
+}
+
+function providerReader(families: readonly ProviderFamily[]): (resource: OpenedResource) => Reading<ProviderSettings> {
+  const schema = providerEntrySchema(families);
+  const known = new Map(families.map((family) => [family.id, family]));
+  return (resource) => {
+    const id = resource.name ?? resource.id;
+    const owner = resource.projectId === null ? resource.tenantId : `${resource.tenantId}/${resource.projectId}`;
+    const off: ProviderSettings = { id, family: known.has(id) ? id : families[0]!.id, baseUrl: null, credentials: [], settings: {}, enabled: false, models: [], owner, guarded: true };
+    const parsed = schema.safeParse(resource.document);
+    if (!parsed.success) return { problem: wordsOf(parsed.error), instead: off };
+    if (resource.fault !== null) return { problem: resource.fault, instead: off };
+    const problem = providerProblem(id, parsed.data, known);
+    if (problem !== null) return { problem: [problem.path.join("."), problem.message].filter(Boolean).join(": "), instead: off };
+    const operators = resource.tenantId === OPERATOR_TENANT;
+    const entry = toProviderEntry(id, parsed.data, known);
+    if (!operators && entry.tokenUrl !== null) return { problem: "token_url: only the tenant default may have one", instead: off };
+    // the variables of the process are the operator's, and so are its files and identities
+    const told: string[] = [];
+    const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
+    if (!operators && settings.credentials.some(lentByMachine)) return { problem: "it uses an identity or a file of the gateway's machine, which only the tenant default may", instead: off };
+    const ownAddress = entry.baseUrl !== null || !(settings.baseUrl ?? "").startsWith("https://");
+    return { value: { ...settings, owner, guarded: !operators && ownAddress } };
+  };
+}
+
+const NO_VARIABLES = { get: () => undefined };

@@ -1,0 +1,149 @@
+// What the store holds beside the file: joined by the rule, compiled for its tenant or project, and left out with a word where it cannot be used.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSealer } from "../../src/config/sealing.ts";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { isEnabled } from "../../src/auth/enabled-models.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import { snapshotSeenBy } from "../../src/core/snapshot.ts";
+import { PROVIDER_FAMILIES } from "../../src/gateway.ts";
+import { openSnapshotSource, type SnapshotProblem, type SnapshotSource } from "../../src/snapshot/source.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/store/store.ts";
+import { writes } from "../harness/store-writes.ts";
+
+const KEY = new Uint8Array(32).fill(1);
+let folder: string;
+let store: Store;
+let source: SnapshotSource | null;
+let problems: SnapshotProblem[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-stored-"));
+  store = await openSqliteStore({ file: join(folder, "store.db"), sealer: openSealer([KEY]) });
+  await store.migrate();
+  [source, problems] = [null, []];
+  for (const id of ["acme", "beta"]) await writes(store).createTenant({ id, name: id });
+  for (const id of ["site", "app"]) await writes(store).createProject({ id, tenantId: "acme", name: id });
+});
+afterEach(async () => {
+  source?.close();
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function follow(file = "", from: Store = store): Promise<SnapshotSource> {
+  writeFileSync(join(folder, "dragoman.yaml"), file);
+  source = await openSnapshotSource({ file: join(folder, "dragoman.yaml"), store: from, families: PROVIDER_FAMILIES, environment: readEnvironment({ OPENAI_API_KEY: "of-the-operator" }), onProblem: (problem) => void problems.push(problem), pollMs: 20 });
+  return source;
+}
+
+const put = (kind: "provider" | "route" | "policy" | "limit" | "price" | "setting", name: string, document: JsonObject, projectId: string | null = null, tenantId = "acme") =>
+  writes(store).createResource({ kind, tenantId, projectId, name, document });
+
+const told = (): string => problems.filter(({ source: of }) => of === "store").map(({ message }) => message).join("\n");
+
+describe("a stored provider", () => {
+  test("belongs to its tenant, and its key to nobody else", async () => {
+    await put("provider", "openai", { api_key: "of-acme" });
+    const snapshot = (await follow()).current();
+    const keyOf = (tenantId: string, projectId: string | null) => snapshotSeenBy(snapshot, { tenantId, projectId }).providers.get("openai")?.credentials.map((one) => ("secret" in one ? one.secret : null));
+    expect(keyOf("acme", "site")).toEqual(["of-acme"]);
+    expect(keyOf("beta", null)).toEqual(["of-the-operator"]);
+    expect(told()).toBe("");
+  });
+
+  test("without a key never takes the operator's, and one that a key does not open is off and named", async () => {
+    await put("provider", "openai", {});
+    await put("provider", "mistral", { api_key: "secret-of-acme" });
+    const other = await openSqliteStore({ file: join(folder, "store.db"), sealer: openSealer([new Uint8Array(32).fill(2)]) });
+    const seen = snapshotSeenBy((await follow("", other)).current(), { tenantId: "acme", projectId: null }).providers;
+    expect(seen.get("openai")?.credentials).toEqual([]);
+    expect(seen.get("mistral")).toMatchObject({ enabled: false, credentials: [] });
+    expect(told()).toMatch(/stored provider mistral of the tenant acme is switched off: api_key cannot be opened: it was sealed with the master key [0-9a-f]{8}/);
+    expect(told()).not.toContain("secret-of-acme");
+    await other.close();
+  });
+
+  test("of a tenant uses neither files nor identities of the machine, and its own address passes the guard", async () => {
+    await put("provider", "bedrock", { aws: "default", region: "eu-west-1" });
+    await put("provider", "mine", { type: "custom", base_url: "http://10.0.0.7:8000/v1" });
+    const seen = snapshotSeenBy((await follow()).current(), { tenantId: "acme", projectId: null }).providers;
+    expect(seen.get("bedrock")?.enabled).toBe(false);
+    expect(seen.get("mine")).toMatchObject({ enabled: true, guarded: true, owner: "acme" });
+    expect(told()).toContain("identity or a file of the gateway's machine");
+  });
+});
+
+describe("file and store", () => {
+  test("the file wins for the same kind, scope and name; things of other scopes stand beside it", async () => {
+    await put("route", "fast", { targets: ["sandbox:from-store"] }, "site");
+    await put("route", "own", { targets: ["sandbox:own"] }, "site");
+    await put("route", "fast", { targets: ["sandbox:of-tenant"] });
+    const { projectRoutes, tenantRoutes } = (await follow("projects: {site: {routes: {fast: {targets: [\"sandbox:from-file\"]}}}}\n")).current();
+    expect(projectRoutes.get("site")?.get("fast")?.targets[0]?.name).toBe("sandbox:from-file");
+    expect(projectRoutes.get("site")?.get("own")?.targets[0]?.name).toBe("sandbox:own");
+    expect(tenantRoutes.get("acme")?.get("fast")?.targets[0]?.name).toBe("sandbox:of-tenant");
+  });
+
+  test("settings join one by one", async () => {
+    await put("setting", "settings", { drop_params: true, disable_stop_sequence_limit: true });
+    const { tenantSettings } = (await follow("tenants: {acme: {settings: {drop_params: false}}}\n")).current();
+    expect(tenantSettings.get("acme")).toEqual({ dropParams: false, disableStopSequenceLimit: true });
+  });
+
+  test("[d1.4] a model that the tenant or the project has not enabled is unknown there", async () => {
+    await put("setting", "settings", { models: ["sandbox:*", "openai:gpt-*"] });
+    await put("setting", "settings", { models: ["openai:*"] }, "site");
+    const snapshot = (await follow()).current();
+    const enabled = (tenantId: string, projectId: string, name: string) => isEnabled(snapshot, { tenantId, projectId }, name);
+    expect([enabled("acme", "site", "openai:gpt-5"), enabled("acme", "site", "sandbox:echo"), enabled("acme", "site", "openai:o9"), enabled("acme", "app", "sandbox:echo"), enabled("beta", "lab", "openai:o9")]).toEqual([true, false, false, true, true]);
+  });
+});
+
+describe("a stored document that cannot be used", () => {
+  test("is reported once and left out, and everything else goes on", async () => {
+    await put("policy", "newer", { rule: "true", effect: "deny", of_a_newer_version: 1 });
+    await put("policy", "bad", { guard: { patterns: ["("] } });
+    await put("policy", "good", { rule: "request.model == 'x'" });
+    await put("limit", "negative", { metric: "requests", window: "minute", limit: -1 });
+    await put("limit", "fine", { metric: "requests", window: "minute", limit: 5 });
+    await put("route", "dead", { targets: ["nobody:model"] });
+    await put("route", "to-dead", { targets: ["sandbox:echo"], fallbacks: ["route:dead"] });
+    await put("price", "odd", { models: 5 });
+    const following = await follow();
+    const { policies, limitRules, tenantRoutes } = following.current();
+    expect(policies.of("acme", "site")?.all.map(({ name }) => name)).toEqual(["good"]);
+    expect(limitRules.forCaller("acme", "site", "t")).not.toBeNull();
+    expect([...(tenantRoutes.get("acme")?.keys() ?? [])]).not.toContain("dead");
+    for (const name of ["newer", "bad", "negative", "dead", "to-dead", "odd"]) expect(told()).toContain(` ${name} of the tenant acme is left out: `);
+    expect(told().split("\n")).toHaveLength(6);
+    await following.reload();
+    expect(told().split("\n")).toHaveLength(6);
+  });
+
+  test("what is mended is in use within a second", async () => {
+    const { id } = await put("limit", "mine", { metric: "requests", window: "minute", limit: -1 });
+    const following = await follow();
+    expect(following.current().limitRules.forCaller("acme", "site", "t")).toBeNull();
+    await writes(store).changeResource("limit", id, (one) => ({ ...one, document: { ...one.document, limit: 1 } }));
+    const endsMs = performance.now() + 1000;
+    while (following.current().limitRules.forCaller("acme", "site", "t") === null && performance.now() < endsMs) await Bun.sleep(5);
+    expect(following.current().limitRules.forCaller("acme", "site", "t")).not.toBeNull();
+  });
+});
+
+test("a change of a token leaves everything else of the snapshot as the very objects that they were", async () => {
+  await put("policy", "good", { rule: "request.model == 'x'" });
+  await put("provider", "openai", { api_key: "of-acme" });
+  const following = await follow();
+  const before = following.current();
+  await writes(store).createToken({ id: "AAAAAAAAAAAA", kind: "project", name: "t", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], models: [], routes: [], ipRanges: [], secrets: [], createdAtMs: 1, expiresAtMs: 2, revokedAtMs: null, lifetimeMs: 1 });
+  const endsMs = performance.now() + 1000;
+  while (following.current() === before && performance.now() < endsMs) await Bun.sleep(5);
+  const after = following.current();
+  expect(after.tokens.has("AAAAAAAAAAAA")).toBe(true);
+  for (const part of ["projects", "memberships", "providers", "tenantProviders", "tenantRoutes", "projectRoutes", "prices", "limitRules", "policies", "tenantSettings"] as const) expect(after[part]).toBe(before[part] as never);
+});
