@@ -2,11 +2,18 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PROVIDER_FAMILIES } from "../src/gateway.ts";
+import { providers } from "../src/providers/registry.ts";
+import { adminReference } from "./generate-admin.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
 import { errorsPage } from "./generate-errors.ts";
 import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
 import { providersPage } from "./generate-providers.ts";
 import { withGeneratedPart } from "./markdown.ts";
+
+const none = (): never => {
+  throw new Error("the reference is made without a gateway");
+};
+const NOTHING_CONFIGURED = { families: PROVIDER_FAMILIES, providers, snapshot: none, configuration: none };
 
 /** The texts as they should be, by path from the project's folder. */
 export function generatedFiles(projectFolder: string): ReadonlyMap<string, string> {
@@ -14,6 +21,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
   const api = withGeneratedPart(withGeneratedPart(read("docs/api.md"), "fields of the gateway", gatewayFieldsTable()), "common parameters", commonFieldsTable());
   return new Map([
     ["docs/api.md", api],
+    ["docs/admin-api.md", withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference(NOTHING_CONFIGURED))],
     ["docs/configuration.md", configurationPage(PROVIDER_FAMILIES, read("examples/dragoman.yaml"))],
     ["docs/errors.md", errorsPage()],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],

@@ -32,7 +32,7 @@ describe("headers of docs/api.md", () => {
   });
   test("on the answer: those that the code writes", () => {
     const inner = clientSide.flatMap(({ text }) => found(text, /headers: \{ ((?:"?[a-z-]+"?: [^{}]*)) \}/g).flatMap((list) => found(list, /(?:^|, )"?([a-z-]+)"?: /g)));
-    const quoted = clientSide.flatMap(({ text }) => found(text, /"((?:x|access-control|retry|content|cache|server|www)-[a-z-]+)":/g));
+    const quoted = clientSide.flatMap(({ text }) => found(text, /"((?:x|access-control|retry|content|cache|server|www|idempotent)-[a-z-]+)":/g));
     const assigned = clientSide.flatMap(({ text }) => found(text, /\bheaders\["([a-z-]+)"\] = /g));
     const shorthand = clientSide.flatMap(({ text }) => [...found(text, /, (vary): "origin"/g), ...found(text, /headers: \{ ([a-z]+) \}/g)]);
     const written = [...inner, ...quoted, ...assigned, ...shorthand, ...Object.keys(formatRetryAfter(1))];

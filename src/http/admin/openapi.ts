@@ -10,11 +10,14 @@ type Document = Readonly<Record<string, unknown>>;
 
 const PARAMETERS: Readonly<Record<string, string>> = { tenant: "Id of the tenant.", project: "Id of the project.", user: "Id of the user.", id: "Id, or name where there is one." };
 
+const ROLE = "x-required-role";
+const REACH = "x-reach";
+
 export function openapiDocument(operations: readonly AdminOperation[], version: string): Document {
   const app = new OpenAPIHono();
   for (const operation of operations) app.openAPIRegistry.registerPath(described(operation));
   app.openAPIRegistry.registerPath({
-    method: "get", path: "/api/v1/key", operationId: "readKey", tags: ["key"], summary: "What the caller's own access token is, may and has left", "x-required-role": "viewer", "x-reach": "own",
+    method: "get", path: "/api/v1/key", operationId: "readKey", tags: ["key"], summary: "What the caller's own access token is, may and has left", [ROLE]: "viewer", [REACH]: "own",
     request: { query: keyQuery }, responses: { 200: { description: "The access token.", content: { "application/json": { schema: keyAnswer } } } },
   });
   const made = app.getOpenAPI31Document({
@@ -57,8 +60,8 @@ function described(operation: AdminOperation): Path {
     tags: [tag],
     summary,
     description: `Needs the role \`${role}\` ${reach === "operator" ? "in the tenant `default`: it is the operator's" : reach === "own" ? "or any higher one, and shows what the caller sees" : `in the ${reach}, or a higher one`}.`,
-    "x-required-role": role,
-    "x-reach": reach,
+    [ROLE]: role,
+    [REACH]: reach,
     request: {
       ...(names.length > 0 && { params }),
       ...(query !== undefined && { query: query as z.ZodObject }),

@@ -1,0 +1,71 @@
+// The reference of docs/admin-api.md, from the same operations and schemas that the gateway serves and describes at /api/v1/openapi.json.
+import { adminOperations } from "../src/http/admin/app.ts";
+import type { DocumentWorld } from "../src/http/admin/document-rule.ts";
+import { openapiDocument } from "../src/http/admin/openapi.ts";
+import { code, table } from "./markdown.ts";
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly enum?: readonly (string | number | null)[];
+  readonly const?: string | number;
+  readonly description?: string;
+}
+interface Described {
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+  readonly "x-required-role"?: string;
+  readonly "x-reach"?: string;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+/** Tables of the operations by noun, and of the fields of what they take. */
+export function adminReference(world: DocumentWorld): string {
+  const { paths, components } = openapiDocument(adminOperations(world), "") as unknown as Document;
+  const operations = Object.entries(paths).flatMap(([path, item]) => Object.entries(item).map(([method, of]) => ({ path, method, of })));
+  const tags = Map.groupBy(operations.filter(({ of }) => of["x-required-role"] !== undefined), ({ of }) => of.tags[0]!);
+  const told = new Set<string>();
+  return [...tags]
+    .map(([tag, list]) => {
+      const rows = list.map(({ path, method, of }) => [code(`${method.toUpperCase()} ${path.replace("/api/v1/admin", "")}`), roleWords(of), bodyName(of) === null ? "" : code(bodyName(of)!), of.summary]);
+      const bodies = [...new Set(list.flatMap(({ of }) => bodyName(of) ?? []))].filter((name) => !told.has(name) && told.add(name) && !/(Fields|Change)$/.test(name));
+      const fields = bodies.flatMap((name) => fieldsTable(name, components.schemas[name]!));
+      return [`### ${tag.replace("_", " ")}`, "", table(["operation", "role", "body", "what it does"], rows), ...fields].join("\n");
+    })
+    .join("\n\n");
+}
+
+function roleWords({ "x-required-role": role = "", "x-reach": reach }: Described): string {
+  if (reach === "own") return "any";
+  return reach === "operator" ? "operator" : `${role} in the ${reach}`;
+}
+
+function bodyName({ requestBody }: Described): string | null {
+  return requestBody?.content["application/json"]?.schema.$ref?.split("/").at(-1) ?? null;
+}
+
+function fieldsTable(name: string, { properties = {}, required = [] }: Schema): readonly string[] {
+  const rows = Object.entries(properties).map(([field, schema]) => [code(field), required.includes(field) ? "yes" : "", typeWords(schema), schema.description ?? ""]);
+  return rows.length === 0 ? [] : ["", `${code(name)}:`, "", table(["field", "required", "type", "meaning"], rows)];
+}
+
+function typeWords(schema: Schema): string {
+  if (schema.$ref !== undefined) return code(schema.$ref.split("/").at(-1)!);
+  if (schema.enum !== undefined) return schema.enum.map((one) => code(String(one))).join(", ");
+  if (schema.const !== undefined) return code(String(schema.const));
+  const forms = schema.anyOf ?? schema.oneOf ?? schema.allOf;
+  if (forms !== undefined) return [...new Set(forms.map(typeWords))].join(" or ");
+  const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
+  if (types.includes("array")) return `list of ${schema.items === undefined ? "anything" : typeWords(schema.items)}`;
+  return types.length === 0 ? "anything" : types.join(" or ");
+}
