@@ -26,7 +26,7 @@ import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts
 import { openLimitCounts } from "./store/limit-counts.ts";
 import { openSnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
-import { openLedger } from "./store/open-ledger.ts";
+import { type LedgerStanding, openLedger } from "./store/open-ledger.ts";
 import { keepPruned } from "./store/call-settings.ts";
 import { openSqliteCalls } from "./store/sqlite-calls.ts";
 import { openSqliteStore } from "./store/sqlite.ts";
@@ -105,7 +105,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
   const routing = openRouting(Math.random);
   const targets = () => targetStandings(routing, systemClock.monotonic());
-  const metrics = openMetrics(targets);
+  let ledgerStanding: () => LedgerStanding | null = () => null;
+  const metrics = openMetrics(targets, () => ledgerStanding());
   const store = await openStore(options.dataFolder);
   const source = await openSnapshotSource({
     file: configFile,
@@ -127,6 +128,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     clock: systemClock,
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
+  ledgerStanding = () => ledger.standing();
   const observer = batched(observers([log, metrics], onFault));
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });

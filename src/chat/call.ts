@@ -16,7 +16,8 @@ import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { corsHeaders, errorResponse } from "./reply-headers.ts";
 
-const OTEL_TRACE = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
+/** https://www.w3.org/TR/trace-context/#traceparent-header */
+const OTEL_TRACE = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 const CLIENT_ID_MAX = 200;
 /** A client that tells its own time limit gets ours that much earlier, so that it sees our error and not a cut (decisions 7.2). */
 const CLIENT_LIMIT_MARGIN_MS = 5000;
@@ -171,9 +172,11 @@ export class Call {
     if (caller !== null) this.limited = new LimitedCall({ caller, user: this.#endUser, store: this.context.limits, onCharged: this.context.onCharged, touches: this.record.limits });
   }
 
-  /** With the first attempt that may run: from here on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
+  /** An attempt may run: from the first one on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
   admitted(): void {
-    this.#ledgerEntry ??= this.context.ledger.open(this.record);
+    const { ledger } = this.context;
+    if (this.#ledgerEntry === null) this.#ledgerEntry = ledger.open(this.record);
+    else if (this.limited !== null) ledger.reopen(this.#ledgerEntry, this.record);
   }
 
   /** What is tried first: what the record says of a call that got no further. */

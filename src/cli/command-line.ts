@@ -64,6 +64,9 @@ function createProgram(setCode: (code: number) => void): Command {
     .option("--verbose", "a line for each call, with its attempts and why")
     .addOption(json())
     .action(async (file, options) => (await import("./simulate.ts")).simulate(file, options, readEnvironment()));
+  const ledger = program.command("ledger").description("the journal of calls on disk");
+  for (const [name, description] of [["status", "what the journal holds, and what the database does not have yet; also beside a server that runs"], ["verify", "read every entry of the journal and name what is damaged"]] as const)
+    ledger.command(name).description(description).addOption(data()).addOption(config()).addOption(json()).action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
   program.command("check").description("read a configuration file and say what is wrong with it").argument("<config>").addOption(json()).action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
   program.command("version").description("print the version").addOption(json()).action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));
   return program;

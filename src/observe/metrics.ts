@@ -2,6 +2,8 @@
 // only until MAX_MODELS have been seen.
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { CallRecord } from "../core/record.ts";
+import type { LedgerStanding } from "../store/open-ledger.ts";
+import { ledgerGauges } from "./ledger-gauges.ts";
 import type { Observer } from "./observer.ts";
 
 const MAX_MODELS = 500;
@@ -33,11 +35,12 @@ export interface TargetStanding {
   readonly openForMs: number | null;
 }
 
-/** `targets` is asked when metrics are read. */
-export function openMetrics(targets: () => readonly TargetStanding[]): Metrics {
+/** `targets` and `ledger` are asked when metrics are read. */
+export function openMetrics(targets: () => readonly TargetStanding[], ledger: () => LedgerStanding | null = () => null): Metrics {
   const registry = new Registry();
   const meters = metersOf(registry);
   targetGauges(registry, targets);
+  ledgerGauges(registry, ledger);
   const boundedModel = bounded(MAX_MODELS);
   const boundedRule = bounded(MAX_RULES);
   const groups = new Map<string, Group>();

@@ -18,7 +18,7 @@ export interface Incoming {
 }
 
 export function incomingOf(row: LedgerRow): Incoming {
-  return { columns: columnsOf(row), detail: JSON.stringify(row.record) };
+  return { columns: columnsOf(row), detail: row.text ?? JSON.stringify(row.record) };
 }
 
 export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incoming[]): Promise<void> {

@@ -2,12 +2,12 @@
 // told what to do in messages, one after the other, and answers each.
 import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
-import type { CallRecord } from "../core/record.ts";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { columnsOf } from "./call-columns.ts";
 import { ingestCalls } from "./call-ingest.ts";
 import { findCall, listCalls, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
+import { parseClosing } from "./journal-row.ts";
 import { openDatabase } from "./sqlite.ts";
 import { StoreError, type StoreErrorKind } from "./store.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
@@ -39,7 +39,7 @@ export interface WorkerReply {
 type Db = Kysely<CallSchema>;
 
 const METHODS = {
-  ingest: (db: Db, rows: readonly WrittenRow[]) => ingestCalls(db, rows.map(({ detail, settled }) => ({ detail, columns: columnsOf({ record: JSON.parse(detail) as CallRecord, settled }) }))),
+  ingest: (db: Db, rows: readonly WrittenRow[]) => ingestCalls(db, rows.map(({ detail, settled }) => ({ detail, columns: columnsOf({ record: parseClosing(detail), settled }) }))),
   prune: (db: Db, before: Parameters<typeof prune>[1]) => prune(db, before),
   listCalls: (db: Db, ...args: Parameters<typeof listCalls> extends [Db, ...infer Rest] ? Rest : never) => listCalls(db, ...args),
   findCall: (db: Db, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),

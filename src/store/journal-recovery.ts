@@ -31,7 +31,7 @@ export function inspectJournal(folder: string): JournalFindings {
   let lastSegment = 0;
   for (const segment of segmentsOf(folder)) {
     lastSegment = segment;
-    const bytes = readFileSync(segmentPath(folder, segment));
+    const bytes = bytesOf(segmentPath(folder, segment));
     for (let at = 0; at < bytes.length; ) {
       const entry = readEntry(bytes, at);
       if (typeof entry === "object") {
@@ -48,6 +48,16 @@ export function inspectJournal(folder: string): JournalFindings {
     }
   }
   return { openings: [...openings.values()], damages, closings: count.closing, unsettled: count.unsettled, lastSegment };
+}
+
+/** None, when the process that writes the journal has removed the file meanwhile. */
+function bytesOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (fault) {
+    if ((fault as NodeJS.ErrnoException).code === "ENOENT") return Buffer.alloc(0);
+    throw fault;
+  }
 }
 
 /** Cuts what a crash left at the end of the last segment. Throws the system's error. */

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../core/json.ts";
 import type { CallRecord, LimitTouch } from "../core/record.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
+import type { LedgerRow } from "./ledger.ts";
 
 /** In UTF-16 units; what callers may say at will is cut above it. */
 const MAX_TEXT = Math.floor(MAX_TEXT_BYTES / 3);
@@ -10,12 +11,12 @@ const MAX_DETAIL = 16_384;
 /** What an opening says. */
 type Opening = Pick<
   CallRecord,
-  "traceId" | "startedAtMs" | "clientRequestId" | "otelTraceId" | "snapshotVersion" | "tokenId" | "tenantId" | "projectId" | "userId" | "modelAsked" | "route" | "provider" | "model" | "stream" | "metadata" | "limits"
+  "traceId" | "startedAtMs" | "clientRequestId" | "otelTraceId" | "snapshotVersion" | "tokenId" | "tenantId" | "projectId" | "userId" | "endUser" | "modelAsked" | "route" | "provider" | "model" | "stream" | "metadata" | "limits"
 >;
 
 export function openingText(record: CallRecord): string {
-  const { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, modelAsked, route, provider, model, stream, metadata, limits } = record;
-  const opening: Opening = { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, modelAsked, route, provider, model, stream, metadata, limits };
+  const { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, endUser, modelAsked, route, provider, model, stream, metadata, limits } = record;
+  const opening: Opening = { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, endUser, modelAsked, route, provider, model, stream, metadata, limits };
   const text = JSON.stringify(opening);
   return text.length <= MAX_TEXT ? text : JSON.stringify({ ...opening, modelAsked: opening.modelAsked?.slice(0, MAX_DETAIL) ?? null, metadata: null });
 }
@@ -33,6 +34,17 @@ export function closingText(record: CallRecord): string {
 /** A record of any version: what it did not know yet is empty. Throws SyntaxError. */
 export function parseClosing(text: string): CallRecord {
   return { ...EMPTY, ...(JSON.parse(text) as CallRecord) };
+}
+
+/** A row for the database, whose record is parsed only where it is looked at. */
+export function rowOf(text: string, settled: boolean): LedgerRow {
+  return {
+    text,
+    settled,
+    get record() {
+      return parseClosing(text);
+    },
+  };
 }
 
 /** The id that every entry begins with. */

@@ -4,7 +4,7 @@ import { appendFile, type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../core/clock.ts";
 import { nextEntry, readEntry } from "./journal-entry.ts";
 import { type JournalPlace, readShipped, rejectedPath, segmentPath, segmentsOf, writeShipped } from "./journal-folder.ts";
-import { parseClosing } from "./journal-row.ts";
+import { rowOf } from "./journal-row.ts";
 import type { LedgerRow, LedgerSink } from "./ledger.ts";
 
 const BATCH_ROWS = 200;
@@ -173,7 +173,7 @@ export class JournalShipper {
         else {
           at = entry.end;
           if (entry.kind === "opening") continue;
-          rows.push({ record: parseClosing(entry.text), settled: entry.kind === "closing" });
+          rows.push(rowOf(entry.text, entry.kind === "closing"));
           ends.push(end + at);
         }
       }
@@ -216,8 +216,9 @@ export class JournalShipper {
       this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
       if (this.#failures % FAILURES_TO_HALVE === 0) this.#batchRows = Math.max(1, Math.floor(rows.length / 2));
       if (rows.length > 1 || this.#failures < FAILURES_TO_SET_ASIDE || !(await this.#takesNext(ends[0]!))) return false;
-      await appendFile(rejectedPath(this.#options.folder), `${JSON.stringify({ ...rows[0], fault: wordsOf(fault) })}\n`, { mode: 0o600, flush: true });
-      this.#options.onProblem(`the database takes every row of the ledger but that of the call ${rows[0]!.record.traceId}: ${wordsOf(fault)}; it is set aside in ${rejectedPath(this.#options.folder)}`);
+      const { record, settled } = rows[0]!;
+      await appendFile(rejectedPath(this.#options.folder), `${JSON.stringify({ record, settled, fault: wordsOf(fault) })}\n`, { mode: 0o600, flush: true });
+      this.#options.onProblem(`the database takes every row of the ledger but that of the call ${record.traceId}: ${wordsOf(fault)}; it is set aside in ${rejectedPath(this.#options.folder)}`);
       this.#place = { segment, offset: ends[0]! };
     }
     this.#failures = 0;

@@ -48,7 +48,7 @@ export interface JournalStanding {
 }
 
 interface Entry extends OpenEntry {
-  readonly text: string;
+  text: string;
   /** Where its opening stands. */
   segment: number;
 }
@@ -99,6 +99,14 @@ export class Journal implements Ledger {
     entry.segment = this.#writer.segment;
     this.#open.add(entry);
     return entry;
+  }
+
+  reopen(opened: OpenEntry, record: CallRecord): void {
+    const entry = opened as Entry;
+    entry.text = openingText(record);
+    if (!this.#append("opening", entry.text)) return;
+    this.#open.delete(entry);
+    this.#open.add(Object.assign(entry, { segment: this.#writer.segment }));
   }
 
   close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null {

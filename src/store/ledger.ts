@@ -11,6 +11,8 @@ export interface Ledger {
   refusal(): string | null;
   /** The opening row of a call that was admitted: what the record says by now, with what was reserved. Throws `ledger_unavailable`. */
   open(record: CallRecord): OpenEntry;
+  /** The opening row once more, because more has been reserved: the last one counts. Where it cannot be written, the first one stands. */
+  reopen(entry: OpenEntry, record: CallRecord): void;
   /**
    * The closing row; `entry` is null for a call that was refused before it was admitted. When it returns, the row has been handed to the operating system. Null,
    * or what the last byte of the answer has to wait for; that never rejects. Never throws.
@@ -19,10 +21,12 @@ export interface Ledger {
 }
 
 /** For runs of the command line, which leave no trace. */
-export const noLedger: Ledger = { refusal: () => null, open: ({ traceId }) => ({ traceId }), close: () => null };
+export const noLedger: Ledger = { refusal: () => null, open: ({ traceId }) => ({ traceId }), reopen: () => {}, close: () => null };
 
 /** One call as the call store takes it. */
 export interface LedgerRow {
+  /** JSON of the record, where it was written before; `record` is parsed when it is asked for. */
+  readonly text?: string;
   readonly record: CallRecord;
   /** False: the process ended before the call did, and usage, cost and limits are what was reserved. */
   readonly settled: boolean;

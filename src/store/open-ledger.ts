@@ -15,7 +15,6 @@ import type { LedgerSettings } from "./ledger-settings.ts";
 import { unshippedBytes } from "./ledger-status.ts";
 import { StoreError } from "./store.ts";
 
-const START = { segment: 0, offset: 0 };
 const MAX_PROCESSES = 64;
 /** How often others' folders are looked at. */
 const ADOPT_MS = 30_000;
@@ -25,8 +24,7 @@ const LAST_ROWS_MS = 2000;
 export interface LedgerOptions {
   readonly folder: string;
   readonly settings: Pick<LedgerSettings, "sync" | "onFull">;
-  /** Null: rows stay in the journal. */
-  readonly sink: LedgerSink | null;
+  readonly sink: LedgerSink;
   readonly clock: Clock;
   readonly disk?: JournalDisk;
   readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
@@ -52,15 +50,16 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const { slot, lock } = ownFolder(options.folder);
   const own = await openJournal(options, join(options.folder, slot), lock);
   const { journal, shipper } = own;
-  shipper?.start();
+  shipper.start();
   let adopting = adoptOthers(options, slot);
   const timer = setInterval(() => void (adopting = adopting.then(() => adoptOthers(options, slot))), ADOPT_MS);
   timer.unref();
   return {
     refusal: () => journal.refusal(),
     open: (record) => journal.open(record),
+    reopen: (entry, record) => journal.reopen(entry, record),
     close: (entry, record) => journal.close(entry, record),
-    standing: () => ({ ...journal.standing(), shipped: shipper?.shipped ?? 0, unshippedBytes: unshippedBytes(own.folder, shipper?.place ?? START), folder: own.folder }),
+    standing: () => ({ ...journal.standing(), shipped: shipper.shipped, unshippedBytes: unshippedBytes(own.folder, shipper.place), folder: own.folder }),
     recovered: own.recovered,
     async end() {
       clearInterval(timer);
@@ -74,7 +73,7 @@ interface OpenJournal {
   readonly folder: string;
   readonly lock: FolderLock;
   readonly journal: Journal;
-  readonly shipper: JournalShipper | null;
+  readonly shipper: JournalShipper;
   readonly recovered: readonly CallRecord[];
 }
 
@@ -108,7 +107,7 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, tell }: L
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
   if (recovered.length > 0) tell("warn", "calls were under way when an earlier process ended; they are charged with what was reserved for them", { calls: recovered.length });
-  const shipper = sink === null ? null : new JournalShipper({ folder, sink, clock, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
+  const shipper = new JournalShipper({ folder, sink, clock, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
   return { folder, lock, journal, shipper, recovered };
 }
 
@@ -124,9 +123,9 @@ function findingsOf(folder: string): ReturnType<typeof inspectJournal> {
 
 /** Files that hold nothing more go. */
 async function endJournal({ folder, lock, journal, shipper }: OpenJournal): Promise<void> {
-  const isShipped = (await shipper?.drain(LAST_ROWS_MS)) ?? false;
+  const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
-  if (shipper !== null && isShipped && journal.standing().openCalls === 0 && unshippedBytes(folder, shipper.place) === 0) for (const segment of segmentsOf(folder)) rmSync(segmentPath(folder, segment), { force: true });
+  if (isShipped && journal.standing().openCalls === 0 && unshippedBytes(folder, shipper.place) === 0) for (const segment of segmentsOf(folder)) rmSync(segmentPath(folder, segment), { force: true });
   lock.release();
 }
 

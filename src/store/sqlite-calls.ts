@@ -13,7 +13,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
   const reader = new CallThread({ file: path, role: "read" });
   return {
     ingest: async (rows) => {
-      const written = rows.map(({ record, settled }): WrittenRow => ({ detail: JSON.stringify(record), settled }));
+      const written = rows.map((row): WrittenRow => ({ detail: row.text ?? JSON.stringify(row.record), settled: row.settled }));
       if (written.length > 0) await writer.ask("ingest", written);
     },
     prune: (before) => writer.ask("prune", before),

@@ -33,6 +33,9 @@ function textsOf(bytes: Buffer, starts: readonly number[]): readonly string[] {
   return starts.map((start) => (readEntry(bytes, start) as { readonly text: string }).text);
 }
 
+/** A database that is down. */
+const DOWN: LedgerSink = { ingest: () => Promise.reject(new Error("down")) };
+
 /** Texts of the entries that a reader finds. */
 function found(bytes: Buffer, folder: string): ReturnType<typeof inspectJournal> {
   writeFileSync(segmentPath(folder, 1), bytes);
@@ -95,6 +98,22 @@ describe("damage", () => {
   });
 });
 
+test("[d11.2] what further attempts have reserved is charged too", async () => {
+  const folder = newFolder();
+  const journal = newJournal(folder, { segmentBytes: 2000 });
+  const call = aCall({ limits: [touch("tokens", 100)] });
+  const entry = journal.open(call);
+  const other = aCall();
+  void journal.close(journal.open(other), ended(other));
+  journal.reopen(entry, { ...call, limits: [touch("tokens", 350)] });
+  const { openings } = inspectJournal(folder);
+  expect(openings.map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
+  while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
+  await journal.release(1, 2);
+  expect(inspectJournal(folder).openings.filter((opening) => opening.includes(call.traceId)).map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
+  await journal.end();
+});
+
 test("[d11.2] a call that was under way is charged with its reservation", () => {
   const call = aCall({ provider: "openai", model: "gpt", limits: [touch("requests", 1), touch("tokens", 500), touch("tokens", 700), touch("nano_usd", 12_000)] });
   expect(unsettledRecord(JSON.stringify(call))).toMatchObject({
@@ -106,7 +125,7 @@ test("[d11.2] a call that was under way is charged with its reservation", () => 
 });
 
 describe("a start after a crash", () => {
-  const start = async (folder: string, sink: LedgerSink | null) => {
+  const start = async (folder: string, sink: LedgerSink) => {
     const told: string[] = [];
     const ledger = await openLedger({ folder, settings: { sync: "background", onFull: "refuse" }, sink, clock: systemClock, tell: (_, words) => told.push(words) });
     return { ledger, told };
@@ -149,7 +168,7 @@ describe("a start after a crash", () => {
     const { underWay } = crashed(folder);
     // three starts that end without shipping, as a kill would end them
     for (let count = 0; count < 3; count++) {
-      const { ledger } = await start(folder, null);
+      const { ledger } = await start(folder, DOWN);
       expect(ledger.recovered).toHaveLength(count === 0 ? 3 : 0);
       await ledger.end();
     }
@@ -181,6 +200,6 @@ describe("a start after a crash", () => {
   test("a folder that cannot be used is told with its cure", async () => {
     const file = join(newFolder(), "file");
     writeFileSync(file, "");
-    expect(await start(file, null).then(() => "started", (fault: unknown) => (fault as Error).message)).toContain("ledger.folder");
+    expect(await start(file, DOWN).then(() => "started", (fault: unknown) => (fault as Error).message)).toContain("ledger.folder");
   });
 });

@@ -1,0 +1,56 @@
+// A provider that keeps books: which call it was asked, and what it served to the end. The number of the call stands in its message, and says what it uses.
+const MAX_PAUSE_MS = 40;
+const CHUNKS = 4;
+
+export interface ServedCall {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+export interface BookkeepingUpstream {
+  readonly port: number;
+  /** Calls that arrived, by number. */
+  readonly asked: ReadonlySet<number>;
+  /** Calls whose whole answer was handed over. */
+  readonly served: ReadonlyMap<number, ServedCall>;
+  stop(): Promise<void>;
+}
+
+/** What the call of this number uses, so that a row that was mixed up with another is seen. */
+export function usageOf(call: number): ServedCall {
+  return { promptTokens: 1 + (call % 97), completionTokens: 1 + (call % 89) };
+}
+
+export function startBookkeepingUpstream(): BookkeepingUpstream {
+  const asked = new Set<number>();
+  const served = new Map<number, ServedCall>();
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
+    async fetch(request) {
+      const body = (await request.json()) as { stream?: boolean; messages: readonly { content: string }[] };
+      const call = Number(body.messages[0]!.content);
+      asked.add(call);
+      const usage = usageOf(call);
+      const told = { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens, total_tokens: usage.promptTokens + usage.completionTokens };
+      const frame = { id: `chatcmpl-${call}`, created: 1_767_000_000, model: "m" };
+      if (body.stream !== true) {
+        await Bun.sleep(Math.random() * MAX_PAUSE_MS);
+        served.set(call, usage);
+        return Response.json({ ...frame, object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: "word", refusal: null }, logprobs: null, finish_reason: "stop" }], usage: told });
+      }
+      const chunk = (choices: readonly object[], more: object = {}): string => `data: ${JSON.stringify({ ...frame, object: "chat.completion.chunk", choices, ...more })}\n\n`;
+      const events = async function* () {
+        for (let count = 0; count < CHUNKS; count++) {
+          yield chunk([{ index: 0, delta: { ...(count === 0 && { role: "assistant" }), content: "word " }, finish_reason: null }]);
+          await Bun.sleep((Math.random() * MAX_PAUSE_MS) / CHUNKS);
+        }
+        served.set(call, usage);
+        yield chunk([{ index: 0, delta: {}, finish_reason: "stop" }]) + chunk([], { usage: told }) + "data: [DONE]\n\n";
+      };
+      return new Response(events() as unknown as ReadableStream, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return { port: server.port!, asked, served, stop: () => server.stop(true) };
+}

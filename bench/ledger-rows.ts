@@ -1,0 +1,86 @@
+// Every row that a gateway's ledger has, wherever it stands: in the journal, in the database, or in both.
+import { Database } from "bun:sqlite";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CallRecord } from "../src/core/record.ts";
+import { readEntry } from "../src/store/journal-entry.ts";
+import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
+
+export interface KeptRow {
+  readonly traceId: string;
+  /** The number that the client gave it in `metadata`. */
+  readonly call: number;
+  readonly settled: boolean;
+  readonly status: number;
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+}
+
+/** PostgreSQL gives large ones as text. */
+type Figure = number | string;
+
+interface StoredRow {
+  readonly trace_id: string;
+  readonly settled: Figure;
+  readonly status: Figure;
+  readonly prompt_tokens: Figure;
+  readonly completion_tokens: Figure;
+  readonly record: string;
+}
+
+const SELECT = "select call.trace_id, settled, status, prompt_tokens, completion_tokens, record from call join call_detail on call_detail.trace_id = call.trace_id";
+
+/** Rows of calls that were given a number. Throws where the journal is damaged or a trace id stands twice. */
+export function keptRows(dataFolder: string, stored: readonly StoredRow[] = sqliteRows(dataFolder)): readonly KeptRow[] {
+  const rows = new Map<string, KeptRow>();
+  for (const row of journalRows(join(dataFolder, "ledger"))) {
+    if (rows.has(row.traceId)) throw new Error(`call ${row.call} has two closing rows in the journal`);
+    rows.set(row.traceId, row);
+  }
+  const database = new Set<string>();
+  for (const row of stored) {
+    if (database.has(row.trace_id)) throw new Error(`the trace id ${row.trace_id} stands twice in the database`);
+    database.add(row.trace_id);
+    const { metadata } = JSON.parse(row.record) as CallRecord;
+    if (metadata !== null) rows.set(row.trace_id, { traceId: row.trace_id, call: Number(metadata["call"]), settled: Number(row.settled) === 1, status: Number(row.status), promptTokens: Number(row.prompt_tokens), completionTokens: Number(row.completion_tokens) });
+  }
+  return [...rows.values()];
+}
+
+/** Calls in the database, and in its sums; explained ones are in no sum. */
+export function countedCalls(dataFolder: string): { readonly calls: number; readonly inSums: number } {
+  const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
+  try {
+    return database.query<{ calls: number; inSums: number }, []>("select (select count(*) from call where explained = 0) as calls, (select coalesce(sum(calls), 0) from call_hour) as inSums").get()!;
+  } finally {
+    database.close();
+  }
+}
+
+function sqliteRows(dataFolder: string): readonly StoredRow[] {
+  const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
+  try {
+    return database.query<StoredRow, []>(SELECT).all();
+  } finally {
+    database.close();
+  }
+}
+
+function journalRows(folder: string): readonly KeptRow[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((slot) => segmentsOf(join(folder, slot)).flatMap((segment) => segmentRows(segmentPath(join(folder, slot), segment))));
+}
+
+function segmentRows(path: string): readonly KeptRow[] {
+  const bytes = readFileSync(path);
+  const rows: KeptRow[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const entry = readEntry(bytes, at);
+    if (typeof entry !== "object") throw new Error(`${path} is damaged at ${at}`);
+    at = entry.end;
+    if (entry.kind === "opening") continue;
+    const { traceId, metadata, status, usage } = JSON.parse(entry.text) as CallRecord;
+    if (metadata !== null) rows.push({ traceId, call: Number(metadata["call"]), settled: entry.kind === "closing", status, promptTokens: usage?.prompt_tokens ?? null, completionTokens: usage?.completion_tokens ?? null });
+  }
+  return rows;
+}

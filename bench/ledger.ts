@@ -1,0 +1,115 @@
+// `npm run bench:ledger`: what the journal costs, in a process that is bound to one core (taskset): CPU for each call as fast as it goes, and 20,000 rows a second
+// for some seconds with the disk synced all along, as the gateway writes them. `--seconds` says how long each lasts, `--folder` on which disk.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { systemClock } from "../src/core/clock.ts";
+import { newTraceId } from "../src/core/ids.ts";
+import type { CallRecord } from "../src/core/record.ts";
+import { Journal } from "../src/store/journal.ts";
+import { type JournalDisk, systemDisk } from "../src/store/journal-disk.ts";
+import { segmentsOf } from "../src/store/journal-folder.ts";
+import { missingTools, onCore } from "./process-stats.ts";
+
+const ROWS_PER_SECOND = 20_000;
+const CORE = 0;
+const PACE_MS = 2;
+
+const { values: flags } = parseArgs({ options: { seconds: { type: "string", default: "5" }, folder: { type: "string", default: tmpdir() }, bound: { type: "boolean", default: false } } });
+
+/** As a plain call of a small model through three limits leaves it: 1.4 KB. */
+function aRecord(): CallRecord {
+  const limits = ["lim_requests", "lim_tokens", "bud_month"].map((id) => ({ id, value: "", unit: "requests" as const, before: 3, reserved: 1, settled: 1, after: 4, wouldRefuse: false }));
+  return {
+    traceId: newTraceId(), startedAtMs: systemClock.now(), clientRequestId: null, otelTraceId: null, snapshotVersion: 3, tokenId: "gXjv9JZ7bHQC", tenantId: "default", projectId: "default", userId: null, endUser: null,
+    modelAsked: "openai:gpt-4o", route: "direct", provider: "openai", model: "gpt-4o", stream: true, explained: false, status: 200, code: null, errorDetail: null,
+    fates: { temperature: "native", stream: "native", max_completion_tokens: "mapped" }, messages: { count: 2, roles: { system: 1, user: 1 }, blocks: [], bodyCharacters: 1043 },
+    attempts: [{ provider: "openai", model: "gpt-4o", status: 200, code: null, nativeCode: null, retryAfterMs: null, headMs: 1.2341234, firstContentMs: 2.1234123, totalMs: 4.1234123 }],
+    finishReasons: ["stop"], nativeFinishReasons: [], usage: { prompt_tokens: 12, completion_tokens: 200, total_tokens: 212 }, usageSource: "provider",
+    cost: { nanoUsd: 123_400, priceId: "openai/gpt-4o@2026-01-01" }, callerCost: null, limits, policies: [], warnings: [], cancelled: false, metadata: null,
+    firstContentMs: 2.123412341234, totalMs: 4.1234123412, ownMs: 0.0912341234,
+  };
+}
+
+interface Measured {
+  readonly rows: number;
+  readonly seconds: number;
+  /** User and system time of the process with its threads, those that sync included. */
+  readonly cpuMicros: number;
+  readonly syncs: number;
+  readonly syncMs: readonly number[];
+  /** How much later than asked the event loop came round. */
+  readonly lateMs: readonly number[];
+}
+
+/** The journal on the disk, with segments removed behind it as a shipper does; `perSecond` null: as fast as it goes. */
+async function measure(perSecond: number | null): Promise<Measured> {
+  const folder = mkdtempSync(join(flags.folder, "dragoman-bench-"));
+  const syncMs: number[] = [];
+  const lateMs: number[] = [];
+  const disk: JournalDisk = {
+    ...systemDisk,
+    async sync(fd) {
+      const startedMs = performance.now();
+      await systemDisk.sync(fd);
+      syncMs.push(performance.now() - startedMs);
+    },
+  };
+  const journal = new Journal({ folder, firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk, clock: systemClock, onFault: (words) => process.stderr.write(`${words}\n`), onMended: () => {} });
+  await journal.start();
+  const records = Array.from({ length: 256 }, aRecord);
+  let rows = 0;
+  const call = (): void => {
+    const record = records[(rows / 2) % 256]!;
+    void journal.close(journal.open(record), record);
+    rows += 2;
+  };
+  for (let count = 0; count < 5000; count++) call();
+  await journal.synced();
+  rows = 0;
+  syncMs.length = 0;
+  const startedMs = performance.now();
+  const cpu = process.cpuUsage();
+  const endsMs = startedMs + Number(flags.seconds) * 1000;
+  let releasedMs = startedMs;
+  for (let nowMs = startedMs; nowMs < endsMs; nowMs = performance.now()) {
+    const due = perSecond === null ? rows + 1000 : ((nowMs - startedMs) / 1000) * perSecond;
+    while (rows < due) call();
+    const asked = performance.now();
+    await (perSecond === null ? new Promise((resolve) => setImmediate(resolve)) : Bun.sleep(PACE_MS));
+    lateMs.push(performance.now() - asked - (perSecond === null ? 0 : PACE_MS));
+    if (nowMs - releasedMs < 500) continue;
+    releasedMs = nowMs;
+    const segments = segmentsOf(folder);
+    await journal.release(segments[0]!, segments.at(-1)! - 1);
+  }
+  await journal.synced();
+  const { user, system } = process.cpuUsage(cpu);
+  const measured: Measured = { rows, seconds: (performance.now() - startedMs) / 1000, cpuMicros: user + system, syncs: syncMs.length, syncMs, lateMs };
+  await journal.end();
+  rmSync(folder, { recursive: true, force: true });
+  return measured;
+}
+
+function line(what: string, { rows, seconds, cpuMicros, syncs, syncMs, lateMs }: Measured): string {
+  const at = (values: readonly number[], part: number): string => (values.toSorted((one, other) => one - other)[Math.floor(values.length * part)] ?? 0).toFixed(2);
+  const cells = [what, Math.round(rows / seconds).toLocaleString("en"), (cpuMicros / (rows / 2)).toFixed(2), `${Math.round((cpuMicros / seconds / 1e6) * 100)} %`, String(Math.round(syncs / seconds)), `${at(syncMs, 0.5)}, ${at(syncMs, 0.99)}`, `${at(lateMs, 0.5)}, ${at(lateMs, 0.99)}`];
+  return `| ${cells.join(" | ")} |\n`;
+}
+
+async function main(): Promise<number> {
+  const missing = missingTools();
+  if (missing !== null) {
+    process.stderr.write(`${missing}\n`);
+    return 1;
+  }
+  if (!flags.bound) return await Bun.spawn(onCore(CORE, [...process.execArgv.length === 0 ? [process.execPath] : [process.execPath, ...process.execArgv], import.meta.path, ...process.argv.slice(2), "--bound"]), { stdout: "inherit", stderr: "inherit" }).exited;
+  process.stdout.write("| one core, two rows for each call, 1.9 KB | rows/s | CPU µs/call | of the core | syncs/s | sync p50, p99 ms | event loop late p50, p99 ms |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  process.stdout.write(line("as fast as it goes", await measure(null)));
+  const paced = await measure(ROWS_PER_SECOND);
+  process.stdout.write(line(`at ${ROWS_PER_SECOND.toLocaleString("en")} rows/s`, paced));
+  return paced.rows / paced.seconds > ROWS_PER_SECOND * 0.98 ? 0 : 1;
+}
+
+process.exit(await main());

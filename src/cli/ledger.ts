@@ -1,0 +1,62 @@
+// `dragoman ledger status` and `verify`: the journal's folders, read beside a server or without one. Nothing is changed.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Environment } from "../config/environment.ts";
+import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
+import { PROVIDER_FAMILIES } from "../gateway.ts";
+import { loadConfiguration } from "../snapshot/configuration.ts";
+import { segmentPath } from "../store/journal-folder.ts";
+import type { Damage } from "../store/journal-recovery.ts";
+import { type LedgerStatus, ledgerStatus } from "../store/ledger-status.ts";
+import { StoreError } from "../store/store.ts";
+import { printJson, printLine, printTable } from "./output.ts";
+
+export interface LedgerFlags {
+  readonly data?: string;
+  readonly config?: string;
+  readonly json?: true;
+}
+
+/** Gives the exit code. Throws StoreError. */
+export function status(flags: LedgerFlags, environment: Environment): number {
+  const found = statusOf(flags, environment);
+  if (flags.json === true) {
+    printJson(found.map(told));
+    return 0;
+  }
+  const rows = found.map(({ folder, segments, bytes, unshippedBytes, closings, unsettled, openings, damages }) => [folder, segments, bytes, unshippedBytes, closings + unsettled, openings, damages.length].map(String));
+  printTable(["FOLDER", "SEGMENTS", "BYTES", "UNSHIPPED", "ENDED CALLS", "OPEN CALLS", "DAMAGES"], rows);
+  return 0;
+}
+
+/** 0: every entry is whole. Throws StoreError. */
+export function verify(flags: LedgerFlags, environment: Environment): number {
+  const found = statusOf(flags, environment);
+  const damaged = found.filter(({ damages }) => damages.length > 0);
+  if (flags.json === true) printJson(damaged.map(told));
+  else {
+    for (const { folder, damages } of damaged) for (const damage of damages) printLine(`${segmentPath(folder, damage.segment)}: ${wordsOf(damage)}`);
+    if (damaged.length === 0) printLine("Every entry is whole.");
+  }
+  return damaged.length === 0 ? 0 : 1;
+}
+
+/** Throws StoreError. */
+function statusOf(flags: LedgerFlags, environment: Environment): readonly LedgerStatus[] {
+  const file = resolveConfigFile({ flags, environment });
+  const options = resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  const folder = options.ledger.folder ?? join(options.dataFolder, "ledger");
+  if (!existsSync(folder)) throw new StoreError("unusable", `There is no ledger in ${folder}. Name the server's data folder with --data (DRAGOMAN_DATA), or its configuration with --config.`);
+  return ledgerStatus(folder);
+}
+
+function wordsOf({ offset, bytes, isTail }: Damage): string {
+  return isTail ? `${bytes} bytes at the end, from byte ${offset}, are no whole entry: one that is being written, or what a crash left; the next start cuts it` : `bytes ${offset} to ${offset + bytes} are damaged; what stood there is lost`;
+}
+
+function told({ folder, segments, bytes, unshippedBytes, closings, unsettled, openings, damages }: LedgerStatus) {
+  return {
+    folder, segments, bytes, unshipped_bytes: unshippedBytes, closings, unsettled, open_calls: openings,
+    damages: damages.map(({ segment, offset, bytes: length, isTail }) => ({ file: segmentPath(folder, segment), offset, bytes: length, tail: isTail })),
+  };
+}
