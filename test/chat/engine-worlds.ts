@@ -1,6 +1,8 @@
 // Random worlds for the engine: routes, fallbacks, upstreams that fail, clients that leave; and one run of such a world through the whole gateway in turned time.
 import fc from "fast-check";
 import type { Route, StrategyType } from "../../src/core/route.ts";
+import type { LimitStore } from "../../src/admission/limit-store.ts";
+import { type LimitSet, NO_LIMITS } from "../../src/core/limit.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import type { Health } from "../../src/routing/health.ts";
 import { type Fault, type Served, status } from "../harness/faults.ts";
@@ -119,6 +121,7 @@ export interface Ran {
   readonly unpaired: readonly string[];
   readonly inFlight: number;
   readonly timersLeft: number;
+  readonly limits: LimitStore;
 }
 
 export function modelAt(at: number): string {
@@ -162,17 +165,18 @@ function watched(health: Health, unpaired: string[]): Health {
   };
 }
 
-export async function run(world: World, time: TurnedTime): Promise<Ran> {
-  const gateway = routedGateway(routesOf(world), Object.fromEntries(UPSTREAMS.map((id, at) => [id, world.scripts[at]!])), { clock: time.clock, limits: { headHoldMs: world.headHoldMs, keepAliveMs: 50 } });
+/** `limitRules`: none, if left out. */
+export async function run(world: World, time: TurnedTime, limitRules: LimitSet = NO_LIMITS, watchLimits: (store: LimitStore) => LimitStore = (store) => store): Promise<Ran> {
+  const gateway = routedGateway(routesOf(world), Object.fromEntries(UPSTREAMS.map((id, at) => [id, world.scripts[at]!])), { clock: time.clock, limits: { headHoldMs: world.headHoldMs, keepAliveMs: 50 }, snapshot: { limitRules } });
   const unpaired: string[] = [];
-  Object.assign(gateway.context, { routing: { health: watched(gateway.context.routing.health, unpaired), random: chanceOf(world.chance) } });
+  Object.assign(gateway.context, { limits: watchLimits(gateway.context.limits), routing: { health: watched(gateway.context.routing.health, unpaired), random: chanceOf(world.chance) } });
 
   const call = async (caller: Caller, index: number): Promise<Omit<Outcome, "attempts" | "record" | "records">> => {
     const id = `call-${index}-`;
     if (caller.startMs > 0) await new Promise((resume) => setTimeout(resume, caller.startMs));
     const { numRetries, timeoutMs, fallbacks, fallsToRoute, dict, leavesAfterMs, stream } = caller;
     const body = JSON.stringify({
-      route: "r", messages: [{ role: "user", content: id }], metadata: { id }, timeout: timeoutMs / 1000, stream, ...(numRetries !== null && { num_retries: numRetries }),
+      route: "r", user: `user-${index % 2}`, max_tokens: 20, messages: [{ role: "user", content: id }], metadata: { id }, timeout: timeoutMs / 1000, stream, ...(numRetries !== null && { num_retries: numRetries }),
       fallbacks: [...fallbacks.map(modelAt), ...(fallsToRoute ? ["route:second"] : [])], ...(dict !== null && { context_window_fallback_dict: { m: `${UPSTREAMS[dict]}:long` } }),
     });
     const startedMs = time.nowMs();
@@ -208,7 +212,7 @@ export async function run(world: World, time: TurnedTime): Promise<Ran> {
     const records = gateway.records.filter(({ metadata }) => metadata?.["id"] === answer.id);
     return { ...answer, attempts: gateway.upstream.served.filter(({ request }) => request.body.includes(answer.id)), record: records[0], records: records.length };
   });
-  return { outcomes, unpaired, inFlight, timersLeft };
+  return { outcomes, unpaired, inFlight, timersLeft, limits: gateway.context.limits };
 }
 
 /** What the client got, in one form. */

@@ -1,0 +1,94 @@
+// What holds of limits over random routes, faults, latencies and clients that leave, through the whole gateway in turned time: nothing stays reserved, nothing is
+// over, and what stands in the records is what is counted. DRAGOMAN_TEST_SEED repeats a run.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
+import type { LimitSet } from "../../src/core/limit.ts";
+import { limitSet } from "../harness/limited.ts";
+import { turnTime } from "../harness/turned-time.ts";
+import { printedSeed } from "../routing/chance.ts";
+import { type Ran, run, worlds } from "./engine-worlds.ts";
+
+const seed = printedSeed("limits");
+const RUNS = 3_000;
+
+const scope = fc.constantFrom({}, {}, { user: "*" }, { user: "user-0" }, { route: "r" }, { route: "second" }, { provider: "up0" }, { provider: "*" }, { model: "*" }, { model: "up1:m", user: "*" });
+const limit = fc.oneof(
+  fc.record({ metric: fc.constant("requests"), window: fc.constant("day"), limit: fc.integer({ min: 0, max: 4 }), scope }),
+  fc.record({ metric: fc.constant("tokens"), window: fc.constant("day"), limit: fc.integer({ min: 0, max: 120 }), scope }),
+  fc.record({ metric: fc.constant("concurrency"), limit: fc.integer({ min: 1, max: 2 }), scope }),
+  fc.record({ metric: fc.constant("requests"), window: fc.constant("day"), limit: fc.integer({ min: 0, max: 1 }), scope, mode: fc.constant("audit") }),
+);
+const rules = fc.array(limit, { minLength: 1, maxLength: 6 }).map((all) => limitSet({ limits: Object.fromEntries(all.map((each, index) => [`l${index}`, each])) }));
+
+/** A store that hands everything on, and hears how each account stands when something is reserved. */
+function watched(store: LimitStore, over: string[]): LimitStore {
+  const look = ({ needs, after }: Reservation): void => {
+    for (const [index, { account: { rule }, units, force }] of needs.entries())
+      if (!force && units > 0 && after[index]!.used > rule.limit) over.push(`${rule.id}: ${after[index]!.used} of ${rule.limit}`);
+  };
+  return {
+    ...store,
+    reserve(needs) {
+      const result = store.reserve(needs);
+      if (!(result instanceof Promise) && !isShortage(result)) look(result);
+      return result;
+    },
+  };
+}
+
+function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>): void {
+  if (limits.open() !== 0) throw new Error(`${limits.open()} reservations are open`);
+  for (const { record } of outcomes) {
+    const open = record?.limits.find(({ settled }) => settled === null);
+    if (open !== undefined) throw new Error(`${open.id} is not settled in the record`);
+  }
+  for (const account of accounts) {
+    const { rule, value } = account;
+    const standing = limits.standing(account);
+    if (standing instanceof Promise) throw new Error("waits");
+    const touches = outcomes.flatMap(({ record }) => record?.limits ?? []).filter((touch) => touch.id === rule.id && touch.value === value);
+    const settled = touches.reduce((sum, touch) => sum + (touch.settled ?? 0), 0);
+    if (settled !== standing.used) throw new Error(`${rule.id} of ${value}: ${standing.used} are counted, and the records say ${settled}`);
+    if (rule.unit === "requests" && rule.mode === "enforce" && standing.used > rule.limit) throw new Error(`${rule.id}: ${standing.used} of ${rule.limit}`);
+  }
+}
+
+/** Accounts that calls have touched. */
+function remembered(set: LimitSet, into: Map<string, Account>): LimitSet {
+  return {
+    forCaller(...caller) {
+      const own = set.forCaller(...caller);
+      if (own === null) return null;
+      return {
+        ...own,
+        accountsAt(place, user) {
+          const accounts = own.accountsAt(place, user);
+          for (const account of accounts) into.set(`${account.rule.id}\n${account.value}`, account);
+          return accounts;
+        },
+      };
+    },
+  };
+}
+
+test("[d4.2] whatever upstreams and clients do, nothing is over, nothing stays reserved, and the records say what is counted", async () => {
+  let refusals = 0;
+  await fc.assert(
+    fc.asyncProperty(worlds, rules, async (world, set) => {
+      const time = turnTime();
+      const over: string[] = [];
+      const accounts = new Map<string, Account>();
+      try {
+        const ran = await run(world, time, remembered(set, accounts), (store) => watched(store, over));
+        judge(ran, accounts.values());
+        expect(over).toEqual([]);
+        refusals += ran.outcomes.filter(({ record }) => record?.code === "rate_limit_exceeded").length;
+      } finally {
+        time.stop();
+      }
+    }),
+    { seed, numRuns: RUNS },
+  );
+  expect(refusals).toBeGreaterThan(RUNS / 10);
+}, 120_000);
