@@ -3,6 +3,7 @@
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { LimitTouch } from "../core/record.ts";
 import { isShortage, type LimitStore, type Need, type Reservation, type Shortage, type Standing } from "./limit-store.ts";
+import { noteStanding, type Tightest } from "./rate-headers.ts";
 import type { OnCharged } from "./thresholds.ts";
 
 /** The most that an attempt may use. */
@@ -79,7 +80,8 @@ export class CallAdmission {
   readonly #ofCall: Held[] = [];
   readonly #opens: Open[] = [];
   readonly #running: Running[] = [];
-  readonly #standings = new Map<Account, Standing>();
+  /** Of what was reserved or refused, for the head of the answer. */
+  readonly tightest: Tightest = { requests: null, tokens: null };
   #wasCalled = false;
   #isClosed = false;
   /** One after the other: what the second needs depends on what the first got. */
@@ -90,11 +92,6 @@ export class CallAdmission {
     this.#store = store;
     this.#touches = touches;
     this.#onCharged = onCharged;
-  }
-
-  /** Of each account that bounds the call, how it stood when it was last reserved or refused. */
-  get standings(): ReadonlyMap<Account, Standing> {
-    return this.#standings;
   }
 
   /** `degrades`: a budget may refuse the attempt because it wants calls elsewhere. The answer comes at once where no network is needed. */
@@ -149,7 +146,7 @@ export class CallAdmission {
     const { need: { account }, standing } = shortage;
     const { rule, value } = account;
     this.#touches.push({ id: rule.id, value, unit: rule.unit, before: standing.used, reserved: 0, settled: 0, after: standing.used, wouldRefuse: false });
-    this.#standings.set(account, standing);
+    noteStanding(this.tightest, account, standing);
     if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#onCharged(account, standing);
     return { kind: "short", shortage };
   }
@@ -172,7 +169,7 @@ export class CallAdmission {
       held.reserved += units;
       held.last = open;
       this.#touch(held, before[index]!, after[index]!, held.isUnpriced || overdrawn.includes(index));
-      if (account.rule.mode === "enforce") this.#standings.set(account, after[index]!);
+      noteStanding(this.tightest, account, after[index]!);
     }
     return this.#admitted({ held: all, bounds, requests, open, seen: null, isOver: false });
   }

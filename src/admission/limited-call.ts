@@ -54,7 +54,7 @@ export class LimitedCall {
   }
 
   headers(nowMs: number): Readonly<Record<string, string>> | null {
-    return rateHeaders(this.#admission.standings, nowMs);
+    return rateHeaders(this.#admission.tightest, nowMs);
   }
 
   #refusal(refused: Refused, nowMs: number): GatewayError {

@@ -22,7 +22,6 @@ const LOOKED_AT = 8;
 const KEEP_EVERY_MS = 1_000;
 /** Counts that are kept at once: the one thread waits while they are written. */
 const KEPT_AT_ONCE = 2_000;
-/** What leaves its window so soon is not worth keeping. */
 const MIN_KEPT_MS = 60_000;
 
 /** One count with its name. */
@@ -44,73 +43,37 @@ interface RuleEntries {
   readonly byValue: Map<string, Entry>;
 }
 
-export function openMemoryLimits({ clock, keeper = null, maxValues = MAX_VALUES, onFault = () => {} }: MemoryLimitsOptions): LimitStore {
-  const rules = new Map<string, RuleEntries>();
-  const known = new WeakMap<LimitRule, RuleEntries>();
-  const unkept: Entry[] = [];
-  // milliseconds since 1970 by a clock that never goes back: what slides is not moved when somebody sets the time
-  const offsetMs = clock.now() - clock.monotonic();
-  const timesNow = (): Times => ({ slidingMs: clock.monotonic() + offsetMs, wallMs: clock.now() });
-  let open = 0;
+export function openMemoryLimits(options: MemoryLimitsOptions): LimitStore {
+  return new MemoryLimits(options);
+}
 
-  const entriesOf = (rule: LimitRule): RuleEntries => {
-    const there = known.get(rule);
-    if (there !== undefined) return there;
-    const key = keyOf(rule);
-    let entries = rules.get(key);
-    if (entries === undefined) rules.set(key, (entries = { key, only: null, byValue: new Map() }));
-    known.set(rule, entries);
-    return entries;
-  };
+class MemoryLimits implements LimitStore {
+  readonly #clock: Clock;
+  readonly #keeper: CountKeeper | null;
+  readonly #maxValues: number;
+  readonly #onFault: (fault: unknown) => void;
+  readonly #rules = new Map<string, RuleEntries>();
+  readonly #known = new WeakMap<LimitRule, RuleEntries>();
+  readonly #unkept: Entry[] = [];
+  readonly #timer: ReturnType<typeof setInterval> | null;
+  /** What the clock that never goes back is behind the time since 1970: what slides is not moved when somebody sets the time. */
+  readonly #offsetMs: number;
+  #open = 0;
 
-  const entryOf = ({ rule, value }: Account, times: Times): Entry => {
-    const entries = entriesOf(rule);
-    const entry = value === "" ? (entries.only ??= newEntry(entries, rule, "")) : valued(entries, rule, value, times);
-    if (advance(entry.count, times)) entry.marks = null;
-    return entry;
-  };
+  constructor({ clock, keeper = null, maxValues = MAX_VALUES, onFault = () => {} }: MemoryLimitsOptions) {
+    this.#clock = clock;
+    this.#keeper = keeper;
+    this.#maxValues = maxValues;
+    this.#onFault = onFault;
+    this.#offsetMs = clock.now() - clock.monotonic();
+    if (keeper !== null) keeper.write(restoreAll(keeper.read(), this.#rules, this.#times()));
+    this.#timer = keeper === null ? null : setInterval(() => this.#keep(KEPT_AT_ONCE), KEEP_EVERY_MS);
+    this.#timer?.unref();
+  }
 
-  const valued = (entries: RuleEntries, rule: LimitRule, value: string, times: Times): Entry => {
-    const { byValue } = entries;
-    const there = byValue.get(value);
-    if (there !== undefined) {
-      if (byValue.size > maxValues / 2) touch(byValue, value, there);
-      return there;
-    }
-    if (byValue.size >= maxValues && !dropIdle(byValue, times)) return (entries.only ??= newEntry(entries, rule, ""));
-    const fresh = newEntry(entries, rule, value);
-    byValue.set(value, fresh);
-    return fresh;
-  };
-
-  const keepLater = (entry: Entry): void => {
-    if (keeper === null || entry.isKept || (entry.count.slidesMs === 0 ? entry.count.window === null : entry.count.slidesMs < MIN_KEPT_MS)) return;
-    entry.isKept = true;
-    unkept.push(entry);
-  };
-
-  const keep = (most: number): void => {
-    if (keeper === null || unkept.length === 0) return;
-    const times = timesNow();
-    const rows = unkept.splice(0, most).map((entry) => {
-      entry.isKept = false;
-      advance(entry.count, times);
-      return keptRow(entry, times);
-    });
-    try {
-      keeper.write(rows);
-    } catch (fault) {
-      onFault(fault);
-    }
-  };
-
-  if (keeper !== null) keeper.write(restoreAll(keeper.read(), rules, timesNow()));
-  const timer = keeper === null ? null : setInterval(() => keep(KEPT_AT_ONCE), KEEP_EVERY_MS);
-  timer?.unref();
-
-  const reserve = (needs: readonly Need[]): Reservation | Shortage => {
-    const times = timesNow();
-    const entries = needs.map(({ account }) => entryOf(account, times));
+  reserve(needs: readonly Need[]): Reservation | Shortage {
+    const times = this.#times();
+    const entries = needs.map(({ account }) => this.#entryOf(account, times));
     const short = shortest(needs, entries, times);
     if (short !== null) return short;
     const overdrawn: number[] = [];
@@ -119,43 +82,122 @@ export function openMemoryLimits({ clock, keeper = null, maxValues = MAX_VALUES,
     const buckets: number[] = [];
     for (let index = 0; index < needs.length; index++) {
       const { account: { rule }, units, force } = needs[index]!;
-      const { count } = entries[index]!;
+      const entry = entries[index]!;
+      const { count } = entry;
       if (force && isShort(count, units, rule.limit)) overdrawn.push(index);
       before.push(standingOf(count, rule.limit, times));
       buckets.push(charge(count, units));
       count.open += 1;
       after.push(standingOf(count, rule.limit, times));
-      keepLater(entries[index]!);
+      this.#keepLater(entry);
     }
-    open += 1;
-    return reservation({ needs, before, after, overdrawn }, (index, used) => {
-      const entry = entries[index]!;
-      endNeed(entry.count, needs[index]!, buckets[index]!, used, timesNow());
-      keepLater(entry);
-    }, () => void (open -= 1));
-  };
+    if (needs.length > 0) this.#open += 1;
+    return this.#reservation({ needs, before, after, overdrawn }, entries, buckets);
+  }
 
-  return {
-    reserve,
-    standing(account) {
-      const times = timesNow();
-      return standingOf(entryOf(account, times).count, account.rule.limit, times);
-    },
-    first(account, mark) {
-      const entry = entryOf(account, timesNow());
-      if (entry.marks?.has(mark) === true) return false;
-      (entry.marks ??= new Set()).add(mark);
-      keepLater(entry);
-      return true;
-    },
-    open: () => open,
-    close() {
-      if (timer !== null) clearInterval(timer);
-      keep(unkept.length);
-      keeper?.close();
-      return Promise.resolve();
-    },
-  };
+  standing(account: Account): Standing {
+    const times = this.#times();
+    return standingOf(this.#entryOf(account, times).count, account.rule.limit, times);
+  }
+
+  first(account: Account, mark: string): boolean {
+    const entry = this.#entryOf(account, this.#times());
+    if (entry.marks?.has(mark) === true) return false;
+    (entry.marks ??= new Set()).add(mark);
+    this.#keepLater(entry);
+    return true;
+  }
+
+  open(): number {
+    return this.#open;
+  }
+
+  close(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#keep(this.#unkept.length);
+    this.#keeper?.close();
+    return Promise.resolve();
+  }
+
+  #times(): Times {
+    return { slidingMs: this.#clock.monotonic() + this.#offsetMs, wallMs: this.#clock.now() };
+  }
+
+  #reservation(told: Pick<Reservation, "needs" | "before" | "after" | "overdrawn">, entries: readonly Entry[], buckets: readonly number[]): Reservation {
+    const { needs } = told;
+    const ended = needs.map(() => false);
+    let left = needs.length;
+    const end = (usedOf: (index: number) => number | null): void => {
+      if (left === 0) return;
+      const times = this.#times();
+      for (let index = 0; index < needs.length; index++) {
+        const units = usedOf(index);
+        if (units === null || ended[index]!) continue;
+        ended[index] = true;
+        left -= 1;
+        endNeed(entries[index]!.count, needs[index]!, buckets[index]!, Math.max(0, units), times);
+        this.#keepLater(entries[index]!);
+      }
+      if (left === 0) this.#open -= 1;
+    };
+    return { ...told, settle: (used) => end((index) => used[index] ?? null), release: () => end(() => 0) };
+  }
+
+  #entryOf({ rule, value }: Account, times: Times): Entry {
+    const entries = this.#entriesOf(rule);
+    const entry = value === "" ? (entries.only ??= newEntry(entries, rule, "")) : this.#valued(entries, rule, value, times);
+    if (advance(entry.count, times)) entry.marks = null;
+    return entry;
+  }
+
+  #entriesOf(rule: LimitRule): RuleEntries {
+    const there = this.#known.get(rule);
+    if (there !== undefined) return there;
+    const key = keyOf(rule);
+    let entries = this.#rules.get(key);
+    if (entries === undefined) this.#rules.set(key, (entries = { key, only: null, byValue: new Map() }));
+    this.#known.set(rule, entries);
+    return entries;
+  }
+
+  #valued(entries: RuleEntries, rule: LimitRule, value: string, times: Times): Entry {
+    const { byValue } = entries;
+    const there = byValue.get(value);
+    if (there !== undefined) {
+      if (byValue.size > this.#maxValues / 2) touch(byValue, value, there);
+      return there;
+    }
+    if (byValue.size >= this.#maxValues && !dropIdle(byValue, times)) return (entries.only ??= newEntry(entries, rule, ""));
+    const fresh = newEntry(entries, rule, value);
+    byValue.set(value, fresh);
+    return fresh;
+  }
+
+  #keepLater(entry: Entry): void {
+    if (this.#keeper === null || entry.isKept || !outlives(entry.count)) return;
+    entry.isKept = true;
+    this.#unkept.push(entry);
+  }
+
+  #keep(most: number): void {
+    if (this.#keeper === null || this.#unkept.length === 0) return;
+    const times = this.#times();
+    const rows = this.#unkept.splice(0, most).map((entry) => {
+      entry.isKept = false;
+      advance(entry.count, times);
+      return keptRow(entry, times);
+    });
+    try {
+      this.#keeper.write(rows);
+    } catch (fault) {
+      this.#onFault(fault);
+    }
+  }
+}
+
+/** What leaves its window before a process is there again is not worth keeping. */
+function outlives({ slidesMs, window }: Count): boolean {
+  return slidesMs === 0 ? window !== null : slidesMs >= MIN_KEPT_MS;
 }
 
 function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "window">, value: string): Entry {
@@ -206,25 +248,6 @@ function shortest(needs: readonly Need[], entries: readonly Entry[], times: Time
     found = { need, standing: standingOf(count, rule.limit, times), fitsAtMs: at, exceedsLimit, unavailable: false };
   }
   return found;
-}
-
-function reservation(told: Pick<Reservation, "needs" | "before" | "after" | "overdrawn">, end: (index: number, used: number) => void, allEnded: () => void): Reservation {
-  const { needs } = told;
-  const ended = needs.map(() => false);
-  let left = needs.length;
-  const settle = (used: readonly (number | null)[]): void => {
-    if (left === 0) return;
-    for (let index = 0; index < needs.length; index++) {
-      const units = used[index] ?? null;
-      if (units === null || ended[index]!) continue;
-      ended[index] = true;
-      left -= 1;
-      end(index, Math.max(0, units));
-    }
-    if (left === 0) allEnded();
-  };
-  if (left === 0) allEnded();
-  return { ...told, settle, release: () => settle(needs.map(() => 0)) };
 }
 
 /** A surplus goes back to where it was taken from; what was used beyond is charged now. A slot is given back in any case. */

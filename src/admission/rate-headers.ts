@@ -1,28 +1,42 @@
 // The headers in which OpenAI's clients look for what is left (decisions 4.4): of the requests and of the tokens, each of the tightest that applied.
-import type { Account, LimitUnit } from "../core/limit.ts";
+import type { Account } from "../core/limit.ts";
 import type { Standing } from "./limit-store.ts";
 
+/** How the tightest stand of those that applied; null: none did. */
+export interface Tightest {
+  requests: Tight | null;
+  tokens: Tight | null;
+}
+interface Tight {
+  readonly account: Account;
+  readonly standing: Standing;
+}
+
+/** What was told of an account before gives way to what is told now. */
+export function noteStanding(tightest: Tightest, account: Account, standing: Standing): void {
+  const { unit, mode } = account.rule;
+  if (mode === "audit" || (unit !== "requests" && unit !== "tokens")) return;
+  const before = tightest[unit];
+  if (before === null || before.account === account || standing.remaining < before.standing.remaining) tightest[unit] = { account, standing };
+}
+
 /** Null: nothing that has such a header applied. `nowMs` is the time since 1970. */
-export function rateHeaders(standings: ReadonlyMap<Account, Standing>, nowMs: number): Readonly<Record<string, string>> | null {
-  const requests = tightestOf("requests", standings);
-  const tokens = tightestOf("tokens", standings);
-  return requests === null && tokens === null ? null : { ...(requests !== null && requestHeaders(requests, nowMs)), ...(tokens !== null && tokenHeaders(tokens, nowMs)) };
-}
-
-function tightestOf(unit: LimitUnit, standings: ReadonlyMap<Account, Standing>): Standing | null {
-  let tightest: Standing | null = null;
-  for (const [{ rule }, standing] of standings) if (rule.unit === unit && (tightest === null || standing.remaining < tightest.remaining)) tightest = standing;
-  return tightest;
-}
-
-function requestHeaders(standing: Standing, nowMs: number): Readonly<Record<string, string>> {
-  const reset = resetIn(standing, nowMs);
-  return { "x-ratelimit-limit-requests": String(standing.limit), "x-ratelimit-remaining-requests": String(standing.remaining), ...(reset !== null && { "x-ratelimit-reset-requests": reset }) };
-}
-
-function tokenHeaders(standing: Standing, nowMs: number): Readonly<Record<string, string>> {
-  const reset = resetIn(standing, nowMs);
-  return { "x-ratelimit-limit-tokens": String(standing.limit), "x-ratelimit-remaining-tokens": String(standing.remaining), ...(reset !== null && { "x-ratelimit-reset-tokens": reset }) };
+export function rateHeaders({ requests, tokens }: Tightest, nowMs: number): Readonly<Record<string, string>> | null {
+  if (requests === null && tokens === null) return null;
+  const headers: Record<string, string> = {};
+  if (requests !== null) {
+    const reset = resetIn(requests.standing, nowMs);
+    headers["x-ratelimit-limit-requests"] = String(requests.standing.limit);
+    headers["x-ratelimit-remaining-requests"] = String(requests.standing.remaining);
+    if (reset !== null) headers["x-ratelimit-reset-requests"] = reset;
+  }
+  if (tokens !== null) {
+    const reset = resetIn(tokens.standing, nowMs);
+    headers["x-ratelimit-limit-tokens"] = String(tokens.standing.limit);
+    headers["x-ratelimit-remaining-tokens"] = String(tokens.standing.remaining);
+    if (reset !== null) headers["x-ratelimit-reset-tokens"] = reset;
+  }
+  return headers;
 }
 
 /** Null: what is used never comes back. */

@@ -29,6 +29,8 @@ export interface Count {
   /** When the calendar's period ends; infinite where it never does. */
   endsMs: number;
   total: number;
+  /** The newest bucket in which something counts, unless nothing does. */
+  newest: number;
   /** Needs that have not ended. */
   open: number;
 }
@@ -38,7 +40,7 @@ const SLIDES_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_
 /** A day slides under a limit and is a calendar day under a budget. */
 export function newCount({ kind, window }: Pick<LimitRule, "kind" | "window">): Count {
   const slidesMs = kind === "budget" || window === null ? 0 : (SLIDES_MS[window] ?? DAY_MS);
-  return { window, slidesMs, ring: slidesMs === 0 ? null : new Float64Array(RING), head: Number.NEGATIVE_INFINITY, endsMs: Number.NEGATIVE_INFINITY, total: 0, open: 0 };
+  return { window, slidesMs, ring: slidesMs === 0 ? null : new Float64Array(RING), head: Number.NEGATIVE_INFINITY, endsMs: Number.NEGATIVE_INFINITY, total: 0, newest: 0, open: 0 };
 }
 
 /** Lets go of what has left the window by now; true: a period of the calendar began. A clock that goes back opens none again. */
@@ -71,7 +73,10 @@ function slide(count: Count, ring: Float64Array, bucket: number): void {
 
 /** Counts in the newest bucket, whose number is given back. The count has to be advanced. */
 export function charge(count: Count, units: number): number {
-  if (count.ring !== null) count.ring[placeOf(count.head)]! += units;
+  if (count.ring !== null && units > 0) {
+    count.ring[placeOf(count.head)]! += units;
+    count.newest = count.head;
+  }
   count.total += units;
   return count.head;
 }
@@ -83,6 +88,7 @@ export function giveBack(count: Count, bucket: number, units: number): void {
   } else {
     if (bucket <= count.head - RING) return;
     count.ring[placeOf(bucket)]! -= units;
+    while (count.newest > count.head - BUCKETS && count.ring[placeOf(count.newest)] === 0) count.newest -= 1;
   }
   count.total -= units;
 }
@@ -101,12 +107,8 @@ export function fitsAtMs(count: Count, units: number, limit: number, times: Time
 
 /** When all that counts now has left; null: never, or nothing counts. */
 export function emptyAtMs(count: Count, times: Times): number | null {
-  const { ring, head } = count;
   if (count.total === 0) return null;
-  if (ring === null) return endOf(count);
-  let newest = head;
-  while (newest > head - BUCKETS && ring[placeOf(newest)] === 0) newest--;
-  return leavesAtMs(count, newest, times);
+  return count.ring === null ? endOf(count) : leavesAtMs(count, count.newest, times);
 }
 
 function leavesAtMs({ slidesMs }: Count, bucket: number, { slidingMs, wallMs }: Times): number {
@@ -169,6 +171,7 @@ export function restore(count: Count, { parts }: KeptWindow, times: Times): void
     const bucket = Math.min(count.head, Math.ceil((leavesMs * BUCKETS) / count.slidesMs) - RING);
     if (bucket < count.head - BUCKETS) continue;
     count.ring[placeOf(bucket)]! += units;
+    if (count.total === 0 || bucket > count.newest) count.newest = bucket;
     count.total += units;
   }
 }

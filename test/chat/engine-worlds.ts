@@ -176,7 +176,7 @@ export async function run(world: World, time: TurnedTime, limitRules: LimitSet =
     if (caller.startMs > 0) await new Promise((resume) => setTimeout(resume, caller.startMs));
     const { numRetries, timeoutMs, fallbacks, fallsToRoute, dict, leavesAfterMs, stream } = caller;
     const body = JSON.stringify({
-      route: "r", user: `user-${index % 2}`, max_tokens: 20, messages: [{ role: "user", content: id }], metadata: { id }, timeout: timeoutMs / 1000, stream, ...(numRetries !== null && { num_retries: numRetries }),
+      route: "r", user: `user-${index % 2}`, max_tokens: index % 2 === 0 ? 20 : 1, messages: [{ role: "user", content: id }], metadata: { id }, timeout: timeoutMs / 1000, stream, ...(numRetries !== null && { num_retries: numRetries }),
       fallbacks: [...fallbacks.map(modelAt), ...(fallsToRoute ? ["route:second"] : [])], ...(dict !== null && { context_window_fallback_dict: { m: `${UPSTREAMS[dict]}:long` } }),
     });
     const startedMs = time.nowMs();

@@ -28,7 +28,10 @@ function watched(store: LimitStore, over: string[]): LimitStore {
       if (!force && units > 0 && after[index]!.used > rule.limit) over.push(`${rule.id}: ${after[index]!.used} of ${rule.limit}`);
   };
   return {
-    ...store,
+    standing: (account) => store.standing(account),
+    first: (account, mark) => store.first(account, mark),
+    open: () => store.open(),
+    close: () => store.close(),
     reserve(needs) {
       const result = store.reserve(needs);
       if (!(result instanceof Promise) && !isShortage(result)) look(result);
@@ -42,6 +45,11 @@ function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>): void {
   for (const { record } of outcomes) {
     const open = record?.limits.find(({ settled }) => settled === null);
     if (open !== undefined) throw new Error(`${open.id} is not settled in the record`);
+  }
+  for (const { record } of outcomes) {
+    if (record?.status !== 200 || record.attempts.length !== 1) continue;
+    const wrong = record.limits.find(({ unit, reserved, settled }) => unit === "tokens" && reserved > 0 && settled !== record.usage!.total_tokens);
+    if (wrong !== undefined) throw new Error(`${wrong.id}: ${record.usage!.total_tokens} were used and ${wrong.settled} settled`);
   }
   for (const account of accounts) {
     const { rule, value } = account;
