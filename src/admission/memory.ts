@@ -19,9 +19,9 @@ export interface MemoryLimitsOptions {
 const MAX_VALUES = 50_000;
 /** Values that are looked at for one that is idle. */
 const LOOKED_AT = 8;
-const KEEP_EVERY_MS = 1_000;
+const KEEP_EVERY_MS = 100;
 /** Counts that are kept at once: the one thread waits while they are written. */
-const KEPT_AT_ONCE = 2_000;
+const KEPT_AT_ONCE = 500;
 const MIN_KEPT_MS = 60_000;
 
 /** One count with its name. */

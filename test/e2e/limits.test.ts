@@ -1,0 +1,61 @@
+// Limits of the real process: two hundred calls at once over sockets, and what is left of the counts when the process ends, in order and by SIGKILL.
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-limits-e2e-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const call = (gateway: GatewayProcess, token: string, fields: object = {}): Promise<Response> =>
+  gateway.chat({ model: "sandbox:echo", max_tokens: 10, messages: [{ role: "user", content: "Hello" }], ...fields }, { token });
+
+async function statuses(gateway: GatewayProcess, token: string, times: number, fields: object = {}): Promise<readonly number[]> {
+  return Promise.all(
+    Array.from({ length: times }, async () => {
+      const response = await call(gateway, token, fields);
+      await response.text();
+      return response.status;
+    }),
+  );
+}
+const admitted = (all: readonly number[]): number => all.filter((status) => status === 200).length;
+
+describe.each([["in order", "SIGTERM"], ["by SIGKILL", "SIGKILL"]] as const)("a process that ends %s", (_, signal) => {
+  test("[d4.1 d4.2] two hundred calls at once against room for ten admit ten, and no more after a restart; a budget goes on where it stood", async () => {
+    const dataFolder = join(folder, signal);
+    const config = `
+limits:
+  hourly: {metric: requests, window: hour, limit: 10, scope: {user: plain}}
+  streams: {metric: requests, window: day, limit: 10, scope: {user: streamed}}
+projects:
+  default:
+    budgets:
+      tokens: {tokens: 1000, window: total, thresholds: [80], scope: {user: spender}}
+`;
+    const first = await startGateway({ config, dataFolder });
+    const token = first.firstToken!;
+    let spent = 0;
+    try {
+      expect(admitted(await statuses(first, token, 200, { user: "plain" }))).toBe(10);
+      expect(admitted(await statuses(first, token, 200, { user: "streamed", stream: true }))).toBe(10);
+      for (let index = 0; index < 500 && spent === 0; index++) if (admitted(await statuses(first, token, 1, { user: "spender" })) === 0) spent = index;
+      expect(spent).toBeGreaterThan(50);
+      // what was counted is on the disk a tenth of a second later
+      await Bun.sleep(400);
+      expect(first.lines().filter(({ event }) => event === "budget_threshold")).toMatchObject([{ budget: "tokens", percent: 80, project: "default" }]);
+    } finally {
+      await first.stop(signal);
+    }
+    const second = await startGateway({ config, dataFolder });
+    try {
+      expect(await Promise.all(["plain", "streamed", "spender"].map(async (user) => admitted(await statuses(second, token, 3, { user }))))).toEqual([0, 0, 0]);
+      const refused = await call(second, token, { user: "spender" });
+      expect(((await refused.json()) as Record<string, any>)["error"]).toMatchObject({ code: "insufficient_quota", metadata: { limit: "tokens", scope: { project: "default", user: "spender" }, resets_at: null } });
+      expect(admitted(await statuses(second, token, 1, { user: "other" }))).toBe(1);
+    } finally {
+      await second.stop();
+    }
+  }, 60_000);
+});
