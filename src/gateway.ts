@@ -148,7 +148,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     notReady: () => (traffic.isDraining() ? "the gateway is going down" : (source.refusal() ?? ledger.refusal())),
     callsInFlight: () => traffic.count(),
     targets,
-    admin: { store, limits: null, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+    admin: { store, limits, calls, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
   });
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);

@@ -108,6 +108,12 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // who did what, from where: not for everybody who may read a configuration
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },
+  readTenantUsage: { reach: "tenant", role: "viewer" },
+  listTenantCalls: { reach: "tenant", role: "viewer" },
+  readTenantCall: { reach: "tenant", role: "viewer" },
+  readProjectUsage: { reach: "project", role: "viewer" },
+  listProjectCalls: { reach: "project", role: "viewer" },
+  readProjectCall: { reach: "project", role: "viewer" },
 };
 
 function configuredRequirements(noun: ConfiguredNoun): readonly (readonly [string, Requirement])[] {

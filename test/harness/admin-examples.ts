@@ -2,6 +2,7 @@
 import type { Role } from "../../src/core/identity.ts";
 import { type ConfigurationScope, LOCAL_ACTOR, type NewResource } from "../../src/store/records.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
+import { rowOf } from "../contract/call-records.ts";
 import type { AdminWorld } from "./admin.ts";
 
 /** A valid body for each schema that a request names. */
@@ -80,6 +81,9 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
       ids.set(key("tokens", place), (await createToken(writer, { name: "kept", ...owner }, writer.nowMs)).id);
     });
     ids.set(key("versions", place), String(version));
+    const call = rowOf({ ...place, projectId: place.projectId ?? "site" });
+    ids.set(key("calls", place), call.record.traceId);
+    await world.calls.ingest([call]);
   }
   await world.source.reload();
   return (variable, noun, place) => {

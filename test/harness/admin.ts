@@ -1,4 +1,9 @@
 // The admin API over a real store and a real snapshot, without sockets: three tenants, people of every role, tokens of every kind.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { LimitStore } from "../../src/admission/limit-store.ts";
+import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
 import { openLogins } from "../../src/auth/logins.ts";
 import { openSealer } from "../../src/config/sealing.ts";
@@ -10,6 +15,8 @@ import { createApp } from "../../src/http/app.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import type { CallStore } from "../../src/store/calls.ts";
+import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
@@ -23,6 +30,8 @@ export interface Told {
 
 export interface AdminWorld {
   readonly store: Store;
+  readonly calls: CallStore;
+  readonly limits: LimitStore;
   readonly source: SnapshotSource;
   /** Texts of tokens by name: `acme.owner`, ..., `acme.site.maintainer`, ..., `default.owner` (the operator), `beta.owner`, ... */
   readonly tokens: ReadonlyMap<string, string>;
@@ -42,8 +51,12 @@ export interface AdminWorldOptions {
 const PROJECTS = [["acme", "site"], ["acme", "app"], ["beta", "lab"]] as const;
 
 export async function openAdminWorld({ file = null, clock = systemClock, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
-  const store = await openSqliteStore({ file: ":memory:", sealer: openSealer([new Uint8Array(32).fill(7)]), clock });
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-admin-"));
+  const database = join(folder, "dragoman.sqlite");
+  const store = await openSqliteStore({ file: database, sealer: openSealer([new Uint8Array(32).fill(7)]), clock });
   await store.migrate();
+  const calls = openSqliteCalls({ file: database });
+  const limits = openMemoryLimits({ clock });
   const tokens = await people(store, clock.now());
   const environment: Environment = readEnvironment({});
   const families = [...providers.values()];
@@ -53,11 +66,13 @@ export async function openAdminWorld({ file = null, clock = systemClock, between
   const app = createApp({
     clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, logins, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
     notReady: () => null, callsInFlight: () => 0, targets: () => [],
-    admin: { store: between(store), limits: null, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+    admin: { store: between(store), limits, calls, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
   });
   const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });
   return {
     store,
+    calls,
+    limits,
     source,
     tokens,
     fetch,
@@ -71,7 +86,10 @@ export async function openAdminWorld({ file = null, clock = systemClock, between
     },
     async close() {
       source.close();
+      await calls.close();
+      await limits.close();
       await store.close();
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -13,17 +13,18 @@ import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./serve.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
+import { type AdminCalls, usageOperations } from "./usage.ts";
 import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
-export function adminOperations(world: DocumentWorld): readonly AdminOperation[] {
-  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules: documentRules(world), inFile: fileDocuments(world) }), ...HISTORY_OPERATIONS];
+export function adminOperations(world: DocumentWorld, calls: AdminCalls | null): readonly AdminOperation[] {
+  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules: documentRules(world), inFile: fileDocuments(world) }), ...HISTORY_OPERATIONS, ...usageOperations(calls)];
 }
 
 /** What it throws is for the app around it, which has one body for every error. */
 export function createAdminApp(context: AdminContext, world: DocumentWorld): Hono<AdminEnv> {
   const app = new Hono<AdminEnv>();
-  const operations = adminOperations(world);
+  const operations = adminOperations(world, context.calls);
   serveOperations(app, operations, context);
   refuseOtherMethods(app, operations);
   serveKey(app, context);

@@ -63,12 +63,23 @@ async function theResource(call: Call, store: Reader, kind: ConfiguredKind, cont
   const byId = await store.findResource(kind, key);
   const found = byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId ? byId : await store.findResourceByName(kind, place, key);
   if (found !== null) return found;
+  // what stands there for everybody is nobody's here to change
   if (fromFile(call, kind, key, context) !== undefined) demandWritable(call.role, { origin: "file", setBy: null });
   throw nothingThere();
 }
 
+/** Of the very place, which goes before what the database has of the name there; else of everybody. */
 function fromFile(call: Call, kind: ConfiguredKind, key: string, context: ConfiguredContext): Configured<JsonObject> | undefined {
-  return context.inFile(kind, call.place!).find(({ id, name }) => id === key || name === key);
+  const all = context.inFile(kind, call.place!).filter(({ id, name }) => id === key || name === key);
+  return all.find((one) => isOf(call.place!, one)) ?? all[0];
+}
+
+function isOf(place: Place, { tenantId, projectId }: Configured<JsonObject>): boolean {
+  return tenantId === place.tenantId && projectId === place.projectId;
+}
+
+async function isStored({ place }: Call, store: Reader, kind: ConfiguredKind, key: string): Promise<boolean> {
+  return (await store.findResourceByName(kind, place!, key)) !== null;
 }
 
 interface Wanted {
@@ -208,7 +219,8 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   const create = async (call: Call, writer: Writer): Promise<Answer> => {
     const becomes = wanted(call.body, rule, null);
     const place = call.place!;
-    if (becomes.name !== null && fromFile(call, kind, becomes.name, context)?.projectId === place.projectId) demandWritable(call.role, { origin: "file", setBy: null });
+    const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
+    if (filed !== undefined && isOf(place, filed)) demandWritable(call.role, { origin: "file", setBy: null });
     await judged(call, rule, becomes, writer);
     return answer(await writer.createResource({ kind, ...place, ...becomes, setBy: call.role }), 201);
   };
@@ -225,8 +237,9 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     read: reading({
       ...head("read"), path: item, summary: single ? `The settings of the ${reach}` : `One ${one}, by its id or name`, answer: of.answered,
       run: async (call, store) => {
-        const filed = fromFile(call, kind, call.params["id"] ?? SETTINGS_NAME, context);
-        if (filed !== undefined) return { body: shownFromFile(filed) };
+        const key = call.params["id"] ?? SETTINGS_NAME;
+        const filed = fromFile(call, kind, key, context);
+        if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key)))) return { body: shownFromFile(filed) };
         if (single && (await store.findResourceByName(kind, call.place!, SETTINGS_NAME)) === null) return { body: emptySettings(call.place!) };
         return answer(await theResource(call, store, kind, context));
       },

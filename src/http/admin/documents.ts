@@ -45,7 +45,7 @@ function providerRule({ families }: DocumentWorld): DocumentRule {
     problems: ({ call, name, document }) => {
       const parsed = schema.safeParse(document);
       const problem = parsed.success ? providerProblem(name!, parsed.data, known) : null;
-      return Promise.resolve([...(problem === null ? [] : [problem]), ...expansions(document, []), ...(call.caller.isOperator ? [] : machineCredentials(document))]);
+      return Promise.resolve([...(problem === null ? [] : [problem]), ...expansions(document, []), ...(call.caller.isOperator && call.place!.tenantId === OPERATOR_TENANT ? [] : machineCredentials(document))]);
     },
   };
 }
@@ -65,8 +65,9 @@ function machineCredentials(document: JsonObject): readonly Problem[] {
     [["google"], document["google"] === "default"],
     [["google", "credentials_file"], inside(document["google"], "credentials_file")],
     [["entra", "federated_token_file"], inside(document["entra"], "federated_token_file")],
+    [["token_url"], document["token_url"]],
   ];
-  return places.flatMap(([path, found]) => (found === false || found === undefined ? [] : [{ path, message: "this is an identity or a file of the gateway's machine, which an owner of the tenant default alone may use" }]));
+  return places.flatMap(([path, found]) => (found === false || found === undefined ? [] : [{ path, message: "this is an identity, a file or a service of the gateway's machine: an owner of the tenant default may use it, in that tenant" }]));
 }
 
 function inside(value: unknown, key: string): unknown {
@@ -75,7 +76,7 @@ function inside(value: unknown, key: string): unknown {
 
 /** Addresses of tenants other than the operator's are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
 export async function demandAddresses({ addresses = [] }: DocumentRule, call: AdminCall<unknown, unknown>): Promise<void> {
-  if (call.caller.isOperator || call.caller.token.tenantId === OPERATOR_TENANT) return;
+  if (call.place?.tenantId === OPERATOR_TENANT) return;
   for (const param of addresses) {
     const address = inside(call.body, param);
     if (typeof address === "string") await checkAddress(address, { allowPrivate: call.snapshot.allowPrivateAddresses, param });

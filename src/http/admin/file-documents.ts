@@ -4,33 +4,42 @@ import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ProviderEntry } from "../../providers/settings.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
+import type { ScopeConfiguration } from "../../snapshot/scopes.ts";
 import type { DocumentWorld } from "./document-rule.ts";
 
-interface Section {
-  readonly tenantId: string | null;
-  readonly projectId: string | null;
-  readonly entries: readonly (readonly [name: string, document: JsonObject])[];
-}
+type Documents = readonly (readonly [name: string, document: JsonObject])[];
+
+const SECTIONS = { route: "routes", price: "prices", limit: "limits", budget: "budgets", policy: "policies" } as const satisfies Partial<Record<ConfiguredKind, keyof ScopeConfiguration>>;
 
 /** Those of the place itself, and those that hold for everybody. */
 export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, place: Place) => readonly Configured<JsonObject>[] {
-  return (kind, { tenantId, projectId }) => {
-    const own = { tenantId, projectId };
-    const all = { tenantId: null, projectId: null };
-    return sectionsOf(kind, world.configuration(), own, all).flatMap(({ entries, ...scope }) =>
-      entries.map(([name, document]) => ({ id: name, name, ...scope, origin: "file" as const, setBy: null, version: 0, document })),
-    );
+  return (kind, place) => {
+    const file = world.configuration();
+    const { tenantId, projectId } = place;
+    const [path, scope] = projectId === null ? [`file.tenants.${tenantId}`, file.tenants.get(tenantId)] : [`file.projects.${projectId}`, file.projects.get(projectId)];
+    return [
+      ...filed(kind, path, place, scope === undefined ? [] : ofScope(kind, scope)),
+      ...filed(kind, "file", { tenantId: null, projectId: null }, ofEverybody(kind, file, place)),
+    ];
   };
 }
 
-type Scope = Omit<Section, "entries">;
+function filed(kind: ConfiguredKind, path: string, scope: { readonly tenantId: string | null; readonly projectId: string | null }, documents: Documents): readonly Configured<JsonObject>[] {
+  const section = kind === "provider" ? "providers" : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
+  return documents.map(([name, document]) => ({ id: `${path}.${section}.${name}`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
+}
 
-function sectionsOf(kind: ConfiguredKind, file: Configuration, own: Place, all: Scope): readonly Section[] {
-  const scoped = own.projectId === null ? file.tenants.get(own.tenantId) : file.projects.get(own.projectId);
-  if (kind === "route") return [{ ...own, entries: Object.entries(asJson(scoped?.routes ?? {})) }, { ...all, entries: Object.entries(asJson(file.routes)) }] as readonly Section[];
-  if (kind === "price") return [{ ...own, entries: Object.entries(asJson(scoped?.prices ?? {})) }, { ...all, entries: Object.entries(asJson(file.prices)) }] as readonly Section[];
-  if (kind === "provider" && own.projectId === null) return [{ ...all, entries: [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry)] as const) }];
-  return [];
+function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
+  return isSection(kind) ? Object.entries(asJson(scope[SECTIONS[kind]])) as Documents : [];
+}
+
+function ofEverybody(kind: ConfiguredKind, file: Configuration, { projectId }: Place): Documents {
+  if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
+  return kind === "provider" && projectId === null ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry)] as const) : [];
+}
+
+function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
+  return Object.hasOwn(SECTIONS, kind);
 }
 
 /** What a parser gave, without what it left undefined. */

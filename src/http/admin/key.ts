@@ -7,9 +7,9 @@ import { PERMISSIONS, ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Account, LimitRule } from "../../core/limit.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import { usdText } from "./money.ts";
 import { chosenId, iso, isoOrNull, time } from "./schemas.ts";
 
-const NANO = 9;
 const MAX_PROJECTS = 1000;
 
 const amount = z.union([z.number(), z.string()]).meta({ description: "A count; of money a decimal text in US dollars." });
@@ -52,7 +52,7 @@ export async function describeKey(token: AccessToken, snapshot: Snapshot, limits
 async function describeLimit(rule: LimitRule, tokenId: string, limits: Pick<LimitStore, "standing"> | null, user: string | null): Promise<JsonObject> {
   const account = accountOf(rule, tokenId, user);
   const now: Standing | null = account === null || limits === null ? null : await limits.standing(account);
-  const units = (count: number): number | string => (rule.unit === "nano_usd" ? usd(count) : count);
+  const units = (count: number): number | string => (rule.unit === "nano_usd" ? usdText(BigInt(Math.round(count))) : count);
   return {
     id: rule.id, name: rule.name, kind: rule.kind, project_id: rule.projectId, metric: rule.unit === "nano_usd" ? "usd" : rule.unit, window: rule.window, mode: rule.mode, scope: { ...rule.scope } as JsonObject,
     limit: units(rule.limit), used: now === null ? null : units(now.used), remaining: now === null ? null : units(now.remaining), resets_at: now === null ? null : isoOrNull(now.resetsAtMs),
@@ -67,9 +67,4 @@ function accountOf(rule: LimitRule, tokenId: string, user: string | null): Accou
   const [[dimension]] = own as [[string, string]];
   if (dimension === "token") return { rule, value: tokenId };
   return dimension === "user" && user !== null ? { rule, value: user } : null;
-}
-
-function usd(nano: number): string {
-  const digits = String(Math.round(nano)).padStart(NANO + 1, "0");
-  return `${digits.slice(0, -NANO)}.${digits.slice(-NANO)}`.replace(/\.?0+$/, "");
 }

@@ -6,6 +6,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { CallStore } from "../../store/calls.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
@@ -20,6 +21,8 @@ export interface AdminContext {
   readonly clock: Clock;
   readonly store: AdminStore;
   readonly version: string;
+  /** Null: none are kept. */
+  readonly calls: Pick<CallStore, "listCalls" | "findCall" | "usage" | "usageTotals"> | null;
   /** Null: nothing counts here. */
   readonly limits: Pick<LimitStore, "standing"> | null;
   snapshot(): Snapshot;
@@ -49,8 +52,8 @@ export interface Answer {
   readonly status?: 200 | 201 | 204;
   readonly body: JsonObject | null;
   readonly etag?: string;
-  /** Other than JSON. */
-  readonly text?: { readonly contentType: string; readonly content: string };
+  /** Other than JSON; the cursor of a page of it stands in a header. */
+  readonly text?: { readonly contentType: string; readonly content: string; readonly nextCursor: string | null };
 }
 
 /** What is answered, without the headers that every answer has. */

@@ -1,11 +1,13 @@
 // What a route has to be where it is to stand: its models and fallbacks are there, it leads back to nobody, and below admin it names only what the tenant has
 // enabled and brings nothing of its own (decisions 2.11).
 import { parseChatRequest } from "../../chat/parse.ts";
+import { isEnabled } from "../../auth/enabled-models.ts";
 import type { Place } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ConfiguredKind } from "../../core/configured.ts";
+import { snapshotSeenBy } from "../../core/snapshot.ts";
 import type { RouteScope } from "../../routing/compile-routes.ts";
 import { splitName } from "../../routing/compile-routes.ts";
 import { routeProblems } from "../../routing/route-problems.ts";
@@ -26,7 +28,7 @@ export function routeRule(world: DocumentWorld): DocumentRule {
       const { call, name, document, reader } = judged;
       const entry = routeSchema.parse(document);
       const problems = await misplaced(world, call.place!, name!, entry, reader);
-      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) await demandModest(world, judged, entry);
+      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) demandModest(world, judged, entry);
       return problems;
     },
   };
@@ -89,13 +91,13 @@ function namedIn({ targets, fallbacks = [], content_policy_fallbacks: afterRefus
 }
 
 /** Throws `insufficient_role`. */
-async function demandModest(world: DocumentWorld, { call, reader }: Judged, entry: RouteEntry): Promise<void> {
-  const { snapshot } = call;
-  const ofTenant = (await resources(reader, "provider", call.place!.tenantId)).filter(({ document }) => document["enabled"] !== false).flatMap((one) => one.name ?? []);
-  const enabled = new Set([...[...snapshot.providers.values()].filter((one) => one.enabled).map(({ id }) => id), ...ofTenant]);
+function demandModest(world: DocumentWorld, { call }: Judged, entry: RouteEntry): void {
+  const place = call.place!;
+  const snapshot = snapshotSeenBy(call.snapshot, place);
   for (const { path, model, params } of namedIn(entry)) {
-    const providerId = model === null ? null : (splitName(model)?.providerId ?? null);
-    if (providerId !== null && !enabled.has(providerId)) throw refused(path, "names a model whose provider the tenant has not enabled");
+    const split = model === null ? null : splitName(model);
+    const providerId = split?.providerId ?? null;
+    if (split !== null && (snapshot.providers.get(split.providerId)?.enabled !== true || !isEnabled(snapshot, place, `${split.providerId}:${split.model}`))) throw refused(path, "names a model that the tenant has not enabled");
     const family = providerId === null ? undefined : world.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
     const widening = Object.keys(params).find((name) => family?.privileged.has(name) === true || name === "extra_body");
     if (widening !== undefined) throw refused([...path, "params", widening], "widens the choice of models, or reaches an address");

@@ -130,7 +130,7 @@ async function change(operation: WriteOperation, call: AdminCall<unknown, unknow
 
 function replyOf({ status = 200, body, etag, text }: Answer, dryRun: boolean): AdminReply {
   const headers: Record<string, string> = { "cache-control": "no-store", ...(etag !== undefined && { etag }), ...(dryRun && { "x-gateway-dry-run": "true" }) };
-  if (text !== undefined) return { status, headers: { ...headers, "content-type": text.contentType }, body: text.content };
+  if (text !== undefined) return { status, headers: { ...headers, "content-type": text.contentType, ...(text.nextCursor !== null && { "x-gateway-next-cursor": text.nextCursor }) }, body: text.content };
   return body === null ? { status: 204, headers, body: null } : { status: dryRun ? 200 : status, headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) };
 }
 
