@@ -2,8 +2,12 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { readEnvironment } from "../config/environment.ts";
 import { ConfigurationError } from "../config/problem.ts";
+import { addAdminCommands, gatewayOptions } from "./admin/commands.ts";
 import { VERSION } from "../core/version.ts";
 import { StoreError } from "../store/store.ts";
+import type * as remoteTokens from "./admin/tokens.ts";
+import type * as token from "./token.ts";
+import type { StoreFlags } from "./token.ts";
 import { endQuietlyWithReader, printError, printLine } from "./output.ts";
 
 /** Gives the exit code. Errors of use and of the system are one line that names the cure, never a stack. */
@@ -40,6 +44,18 @@ function createProgram(setCode: (code: number) => void): Command {
     .action(async (options) => setCode(await (await import("./serve.ts")).serve(options, readEnvironment())));
 
   addTokenCommands(program);
+  addAdminCommands(program);
+  gatewayOptions(program.command("apply").description("make the gateway what documents say: print what changes, and change it; a second run changes nothing"))
+    .requiredOption("-f, --file <path...>", "files and folders of YAML documents; - is standard input")
+    .option("--dry-run", "print what would change, and change nothing")
+    .option("--prune", "remove what stands in the same places, is of the same kinds, and is in no document")
+    .option("--renew-secrets", "send secrets again where the gateway has one already")
+    .action(async (options) => setCode(await (await import("./apply/apply.ts")).apply(options, readEnvironment())));
+  gatewayOptions(program.command("export").description("print what the database holds as documents for apply; secrets are placeholders"))
+    .option("--tenant <id>", "of this tenant and its projects (default: default)")
+    .option("--project <id>", "of this project alone")
+    .option("-o, --output <folder>", "write a file for each kind in place of printing")
+    .action(async (options) => (await import("./apply/export.ts")).exportDocuments(options, readEnvironment()));
   program.command("models").description("models that the configuration lists").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).models(options, readEnvironment()));
   program.command("routes").description("routes of the configuration, with what they inherit").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).routes(options, readEnvironment()));
   program.command("providers").description("providers that the gateway knows, and which are enabled").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).providersList(options, readEnvironment()));
@@ -73,10 +89,11 @@ function createProgram(setCode: (code: number) => void): Command {
 }
 
 function addTokenCommands(program: Command): void {
-  const token = program.command("token").description("access tokens");
-  const withStore = (command: Command) => command.addOption(data()).addOption(config()).addOption(json());
-  withStore(token.command("create").description("make an access token; its text is shown once"))
-    .option("--name <name>", "name for people (default: command line)")
+  const tokens = program.command("token").description("access tokens");
+  const withStore = (command: Command) =>
+    gatewayOptions(command.addOption(data()).addOption(config())).option("--tenant <id>", "over the admin API: in this tenant (default: default)");
+  withStore(tokens.command("create").description("make an access token; its text is shown once"))
+    .option("--name <name>", "name for people", "command line")
     .option("--project <id>", "project of the token; may be left out when there is one")
     .option("--role <role>", "role cap of a project token (default: developer); of a personal one the role that its user has to have")
     .option("--permission <name...>", "special permissions: byo_endpoint, custom_price, debug")
@@ -86,12 +103,19 @@ function addTokenCommands(program: Command): void {
     .option("--personal", "a personal token, which belongs to a user")
     .option("--user <id>", "user of a personal token; may be left out when there is one, or one with the role")
     .option("--expires-in-days <n>", "lifetime (default: 365 for projects, 90 for users)", positiveNumber)
-    .action(async (options) => (await import("./token.ts")).create(options, readEnvironment()));
-  withStore(token.command("list").description("all access tokens, newest first; never their text")).action(async (options) => (await import("./token.ts")).list(options, readEnvironment()));
-  withStore(token.command("revoke").description("end an access token at once and for good").argument("<id>")).action(async (id, options) => (await import("./token.ts")).revoke(id, options, readEnvironment()));
-  withStore(token.command("rotate").description("give an access token a new secret; the old one goes on for a while").argument("<id>"))
+    .action(async (options) => (await tokenCommands(options)).create(options, readEnvironment()));
+  withStore(tokens.command("list").description("all access tokens, newest first; never their text")).option("--project <id>", "over the admin API: those of this project").action(async (options) => (await tokenCommands(options)).list(options, readEnvironment()));
+  withStore(tokens.command("revoke").description("end an access token at once and for good").argument("<id>")).option("--project <id>", "over the admin API: of this project").action(async (id, options) => (await tokenCommands(options)).revoke(id, options, readEnvironment()));
+  withStore(tokens.command("rotate").description("give an access token a new secret; the old one goes on for a while").argument("<id>"))
+    .option("--project <id>", "over the admin API: of this project")
     .option("--overlap-minutes <n>", "how long the old secret goes on (default: 1440, at least 30)", positiveNumber)
-    .action(async (id, options) => (await import("./token.ts")).rotate(id, options, readEnvironment()));
+    .action(async (id, options) => (await tokenCommands(options)).rotate(id, options, readEnvironment()));
+}
+
+/** On the database of a data folder, or over the admin API where the flags, or else the environment, name a gateway and no folder. */
+async function tokenCommands(flags: StoreFlags): Promise<typeof token | typeof remoteTokens> {
+  const isRemote = flags.data === undefined && flags.config === undefined && (flags.url ?? readEnvironment().get("DRAGOMAN_URL")) !== undefined;
+  return isRemote ? await import("./admin/tokens.ts") : await import("./token.ts");
 }
 
 function positiveNumber(text: string): number {

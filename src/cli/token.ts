@@ -1,4 +1,5 @@
-// `dragoman token ...`: works on the database itself, also while a server runs on it; the server follows within a second.
+// `dragoman token ...`: works on the database itself, also while a server runs on it; the server follows within a second. Where a gateway is named in place of
+// a data folder, over its admin API.
 import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } from "../auth/token-admin.ts";
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
@@ -14,9 +15,20 @@ export interface StoreFlags {
   readonly data?: string;
   readonly config?: string;
   readonly json?: true;
+  /** Of a gateway, in place of a data folder. */
+  readonly url?: string;
+  readonly token?: string;
+  readonly tenant?: string;
+}
+export interface RotateFlags extends StoreFlags {
+  readonly project?: string;
+  readonly overlapMinutes?: number;
+}
+export interface ListFlags extends StoreFlags {
+  readonly project?: string;
 }
 export interface CreateFlags extends StoreFlags {
-  readonly name?: string;
+  readonly name: string;
   readonly project?: string;
   readonly role?: string;
   readonly permission?: readonly string[];
@@ -28,11 +40,9 @@ export interface CreateFlags extends StoreFlags {
   readonly expiresInDays?: number;
 }
 
-const DEFAULT_NAME = "command line";
-
 export async function create(flags: CreateFlags, environment: Environment): Promise<void> {
   const request = {
-    name: flags.name ?? DEFAULT_NAME,
+    name: flags.name,
     personal: flags.personal === true,
     projectId: flags.project ?? null,
     userId: flags.user ?? null,
@@ -46,18 +56,18 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
   printIssued(await withChange(flags, environment, (writer) => createToken(writer, request, systemClock.now())), flags);
 }
 
-export async function rotate(id: string, flags: StoreFlags & { readonly overlapMinutes?: number }, environment: Environment): Promise<void> {
+export async function rotate(id: string, flags: RotateFlags, environment: Environment): Promise<void> {
   const overlapMs = flags.overlapMinutes === undefined ? null : flags.overlapMinutes * 60_000;
   printIssued(await withChange(flags, environment, (writer) => rotateToken(writer, id, { overlapMs }, systemClock.now())), flags);
 }
 
-export async function revoke(id: string, flags: StoreFlags, environment: Environment): Promise<void> {
+export async function revoke(id: string, flags: ListFlags, environment: Environment): Promise<void> {
   const record = await withChange(flags, environment, (writer) => revokeToken(writer, id, systemClock.now()));
   if (flags.json === true) printJson({ id: record.id, revoked_at: iso(record.revokedAtMs!) });
   else printLine(`The access token ${record.id} (${record.name}) is revoked.`);
 }
 
-export async function list(flags: StoreFlags, environment: Environment): Promise<void> {
+export async function list(flags: ListFlags, environment: Environment): Promise<void> {
   const tokens = await withStore(flags, environment, (store) => listTokens(store, systemClock.now()));
   if (flags.json === true)
     printJson(

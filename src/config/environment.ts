@@ -9,6 +9,8 @@ export const VARIABLES = {
   DRAGOMAN_HOST: "Address to listen on.",
   DRAGOMAN_DATA: "Folder of the database.",
   DRAGOMAN_CONFIG: "Configuration file. Without it `dragoman.yaml` of the working directory is read, if there is one.",
+  DRAGOMAN_URL: "Address of the gateway that the command line administers.",
+  DRAGOMAN_TOKEN: "Access token with which the command line calls the gateway.",
   DRAGOMAN_LOG_LEVEL: `Least important level that is logged: ${LOG_LEVELS.join(", ")}.`,
   DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "`1`: addresses that come with a request may lie in private networks; `0`: they may not, whatever the file says.",
 } as const;

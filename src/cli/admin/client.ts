@@ -1,0 +1,102 @@
+// The admin API as the command line calls it: an address, a token, requests and whole lists. Every refusal becomes an Error in words, with the trace id.
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+
+export interface GatewayFlags {
+  readonly url?: string;
+  readonly token?: string;
+}
+
+export interface AdminRequest {
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: JsonObject;
+  /** The ETag that the thing has to have still. */
+  readonly ifMatch?: string | null;
+}
+
+export interface AdminClient {
+  /** Null: there is no body. Throws RefusedRequest, and Error where the gateway cannot be reached. */
+  send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
+  /** All pages, up to so many entries. */
+  list(path: string, query?: AdminRequest["query"], most?: number): Promise<readonly JsonObject[]>;
+}
+
+export class RefusedRequest extends Error {
+  readonly status: number;
+  readonly code: string;
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.name = "RefusedRequest";
+    this.status = status;
+    this.code = code;
+  }
+}
+
+const DEFAULT_URL = "http://127.0.0.1:4100";
+const BASE = "/api/v1/admin";
+const TIMEOUT_MS = 60_000;
+const PAGE = 500;
+const MOST = 100_000;
+
+/** Throws Error where there is no token. */
+export function openAdminClient(flags: GatewayFlags, environment: Environment): AdminClient {
+  const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
+  const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
+  if (token === undefined) throw new Error("There is no access token. Set DRAGOMAN_TOKEN, or --token; on the machine of the data folder `dragoman token create --personal --role owner` makes one of an administrator.");
+  const send: AdminClient["send"] = async (method, path, { query = {}, body, ifMatch } = {}) => {
+    const address = `${url}${BASE}${path}${queryText(query)}`;
+    const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { "content-type": "application/json" }), ...(ifMatch != null && { "if-match": ifMatch }) };
+    let status: number;
+    let text: string;
+    try {
+      const response = await fetch(address, { method, headers, redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS), ...(body !== undefined && { body: JSON.stringify(body) }) });
+      ({ status } = response);
+      text = await response.text();
+    } catch (thrown) {
+      throw new Error(`The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}. Name its address with --url or DRAGOMAN_URL.`, { cause: thrown });
+    }
+    const answer = parsed(text);
+    if (status >= 200 && status < 300 && answer !== undefined) return answer;
+    throw refusal(status, answer, url);
+  };
+  return {
+    send,
+    async list(path, query = {}, most = MOST) {
+      const all: JsonObject[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await send("GET", path, { query: { ...query, limit: String(Math.min(PAGE, most - all.length)), cursor } });
+        if (!isObject(page) || !Array.isArray(page["data"])) throw new Error(`What answers at ${url} is no list. Is it a gateway?`);
+        all.push(...(page["data"] as JsonObject[]));
+        cursor = typeof page["next_cursor"] === "string" ? page["next_cursor"] : undefined;
+      } while (cursor !== undefined && all.length < most);
+      return all;
+    },
+  };
+}
+
+function queryText(query: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
+}
+
+/** Undefined: no JSON. */
+function parsed(text: string): Json | undefined {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function wordOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "unknown";
+}
+
+function refusal(status: number, answer: Json | undefined, url: string): Error {
+  const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : null;
+  if (error === null || typeof error["message"] !== "string") return new Error(`What answers at ${url} is no gateway: it said ${status}. Name its address with --url or DRAGOMAN_URL.`);
+  const code = wordOf(error["code"]);
+  return new RefusedRequest(status, code, `${error["message"]} (${status} ${code}, trace id ${wordOf((answer as JsonObject)["x_gateway_trace_id"])})`);
+}

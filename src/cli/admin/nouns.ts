@@ -1,0 +1,64 @@
+// What the admin API has, as one table: the commands of every noun are made of its row.
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+
+export type Verb = "list" | "get" | "create" | "update" | "set" | "delete";
+
+export interface Noun {
+  readonly word: string;
+  readonly many: string;
+  /** Below its place: `routes`. */
+  readonly path: string;
+  /** Where it is kept: by itself, in a tenant, or in a tenant or a project. */
+  readonly place: "none" | "tenant" | "either";
+  readonly verbs: readonly Verb[];
+  /** The field that the name on the command line fills; null: there is one in each place. */
+  readonly named: "id" | "name" | "user_id" | null;
+  /** Where `The <word> <name> is` would not do. */
+  readonly told?: string;
+  /** Field by title; a dot leads into an object. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** Further filters of a list. */
+  readonly filters?: readonly string[];
+}
+
+const ALL: readonly Verb[] = ["list", "get", "create", "update", "delete"];
+const KEPT = { ORIGIN: "origin", "SET BY": "set_by", VERSION: "version" } as const;
+
+export const NOUNS: readonly Noun[] = [
+  { word: "tenant", many: "tenants", path: "tenants", place: "none", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name" }, filters: ["search"] },
+  { word: "project", many: "projects", path: "projects", place: "none", verbs: ALL, named: "id", columns: { ID: "id", TENANT: "tenant_id", NAME: "name" }, filters: ["tenant_id", "search"] },
+  { word: "user", many: "users", path: "users", place: "tenant", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name", "E-MAIL": "email" }, filters: ["email", "search"] },
+  { word: "member", many: "roles of users", path: "memberships", place: "either", verbs: ["list", "set", "delete"], named: "user_id", told: "The role of", columns: { USER: "user_id", TENANT: "tenant_id", PROJECT: "project_id", ROLE: "role" }, filters: ["user_id", "role"] },
+  { word: "provider", many: "providers", path: "providers", place: "tenant", verbs: ALL, named: "name", columns: { NAME: "name", TYPE: "type", ADDRESS: "base_url", ...KEPT }, filters: ["origin", "search"] },
+  { word: "route", many: "routes", path: "routes", place: "either", verbs: ALL, named: "name", columns: { NAME: "name", STRATEGY: "strategy", TARGETS: "targets", ...KEPT }, filters: ["origin", "search"] },
+  { word: "policy", many: "policies", path: "policies", place: "either", verbs: ALL, named: "name", columns: { ID: "id", NAME: "name", MODE: "mode", ...KEPT }, filters: ["origin", "search"] },
+  { word: "limit", many: "limits", path: "limits", place: "either", verbs: ALL, named: "name", columns: { ID: "id", NAME: "name", METRIC: "metric", WINDOW: "window", LIMIT: "limit", SCOPE: "scope", MODE: "mode", ...KEPT }, filters: ["origin", "search"] },
+  { word: "budget", many: "budgets", path: "budgets", place: "either", verbs: ALL, named: "name", columns: { ID: "id", NAME: "name", USD: "usd", TOKENS: "tokens", WINDOW: "window", SCOPE: "scope", ...KEPT }, filters: ["origin", "search"] },
+  { word: "price", many: "prices", path: "prices", place: "either", verbs: ALL, named: "name", columns: { NAME: "name", ...KEPT }, filters: ["origin", "search"] },
+  { word: "tool-server", many: "tool servers", path: "tool_servers", place: "either", verbs: ALL, named: "name", columns: { NAME: "name", ADDRESS: "url", ...KEPT }, filters: ["origin", "search"] },
+  { word: "settings", many: "settings", path: "settings", place: "either", verbs: ["get", "update", "delete"], named: null, told: "What these settings say", columns: {} },
+  {
+    word: "audit", many: "what was changed and refused", path: "audit", place: "either", verbs: ["list"], named: null,
+    columns: { AT: "at", WHO: "actor", DID: "action", OUTCOME: "outcome", KIND: "kind", TARGET: "target_id", NAME: "target_name" }, filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "from", "to"],
+  },
+  { word: "history", many: "versions of the configuration", path: "versions", place: "either", verbs: ["list", "get"], named: "id", columns: { VERSION: "number", AT: "at", WHO: "actor", CHANGES: "changes", "BACK TO": "rolled_back_to" } },
+];
+
+/** A field for a person: lists by commas, objects by their members, nothing as a dash. */
+export function cell(thing: JsonObject, field: string): string {
+  let value: Json | undefined = thing;
+  for (const name of field.split(".")) value = isObject(value) ? value[name] : undefined;
+  if (field === "actor") return actorOf(value);
+  return words(value);
+}
+
+function words(value: Json | undefined): string {
+  if (value === undefined || value === null) return "-";
+  if (Array.isArray(value)) return value.map((one: Json) => (isObject(one) && typeof one["model"] === "string" ? one["model"] : words(one))).join(", ") || "-";
+  if (isObject(value)) return Object.entries(value).map(([name, one]) => `${name}=${words(one)}`).join(" ") || "-";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function actorOf(value: Json | undefined): string {
+  return isObject(value) ? words(value["user_id"] ?? value["token_id"] ?? "command line") : "-";
+}

@@ -1,0 +1,78 @@
+// What each verb does with a noun: one request, or the pages of a list, and what is printed of the answer.
+import { stringify } from "yaml";
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { printJson, printLine, printTable } from "../output.ts";
+import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
+import { type InputFlags, readInput } from "./input.ts";
+import { cell, type Noun, type Verb } from "./nouns.ts";
+
+export interface PlaceFlags {
+  readonly tenant?: string;
+  readonly project?: string;
+}
+export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
+  readonly json?: true;
+  readonly dryRun?: true;
+  readonly most?: number;
+  readonly role?: string;
+  readonly filter?: readonly string[];
+}
+
+export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: NounFlags, environment: Environment): Promise<void> {
+  const client = openAdminClient(flags, environment);
+  if (verb === "list") return await printList(client, noun, flags);
+  const path = `${placePath(noun, flags)}/${noun.path}${id === null || verb === "create" ? "" : `/${encodeURIComponent(id)}`}`;
+  const request = await requestFor(noun, verb, id, flags);
+  const answer = await client.send(METHODS[verb], path, request);
+  if (flags.json === true) return printJson(answer);
+  if (verb === "get") return printLine(stringify(answer).trimEnd());
+  printLine(`${noun.told ?? `The ${noun.word}`}${told(noun, id, answer)} ${flags.dryRun === true ? `would be ${DONE[verb]}: this was a dry run.` : `is ${DONE[verb]}.`}`);
+}
+
+const METHODS = { get: "GET", create: "POST", update: "PATCH", set: "PUT", delete: "DELETE" } as const;
+const DONE = { get: "", create: "made", update: "changed", set: "set", delete: "removed" } as const;
+
+async function requestFor({ named, word }: Noun, verb: Exclude<Verb, "list">, id: string | null, flags: NounFlags): Promise<AdminRequest> {
+  if (verb === "get") return {};
+  const query = { dry_run: flags.dryRun === true ? "true" : undefined };
+  if (verb === "delete") return { query };
+  const sent = await readInput(flags);
+  const name: JsonObject = verb === "create" && named !== null && id !== null ? { [named]: id } : {};
+  const own: JsonObject = flags.role === undefined ? {} : { role: flags.role };
+  const tenant: JsonObject = verb === "create" && word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
+  return { query, body: { ...sent, ...name, ...own, ...tenant } };
+}
+
+/** The name under which it can be asked for again. */
+function told({ named }: Noun, id: string | null, answer: Json): string {
+  const own = isObject(answer) && typeof answer["id"] === "string" ? answer["id"] : null;
+  const shown = named === null ? null : (id ?? own);
+  return shown === null ? "" : ` ${shown}${own !== null && own !== shown ? ` (${own})` : ""}`;
+}
+
+export const DEFAULT_TENANT = "default";
+
+/** The path of the tenant or project that the flags name. */
+export function placePath({ place }: Pick<Noun, "place">, { tenant = DEFAULT_TENANT, project }: PlaceFlags): string {
+  if (place === "none") return "";
+  return project !== undefined && place === "either" ? `/projects/${encodeURIComponent(project)}` : `/tenants/${encodeURIComponent(tenant)}`;
+}
+
+async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {
+  const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
+  const things = await client.list(`${placePath(noun, flags)}/${noun.path}`, { ...tenant, ...filters(noun, flags) }, flags.most);
+  if (flags.json === true) return printJson(things);
+  printTable(Object.keys(noun.columns), things.map((thing) => Object.values(noun.columns).map((field) => cell(thing, field))));
+}
+
+function filters({ filters: known = [], many }: Noun, { filter = [] }: NounFlags): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    filter.map((text) => {
+      const at = text.indexOf("=");
+      const name = text.slice(0, Math.max(at, 0));
+      if (!known.includes(name)) throw new Error(`--filter expects <field>=<value>; of ${many} the fields are: ${known.join(", ")}. Got ${JSON.stringify(text.slice(0, 100))}.`);
+      return [name, text.slice(at + 1)];
+    }),
+  );
+}

@@ -1,0 +1,64 @@
+// `dragoman token ...` over the admin API, for whoever is not on the machine of the database: the same flags, the same words.
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { printJson, printLine, printTable } from "../output.ts";
+import type { CreateFlags, RotateFlags, StoreFlags } from "../token.ts";
+import { openAdminClient, type AdminClient, RefusedRequest } from "./client.ts";
+import { cell } from "./nouns.ts";
+import { DEFAULT_TENANT } from "./run.ts";
+
+type TokenFlags = StoreFlags & { readonly tenant?: string; readonly project?: string };
+
+const clientOf = (flags: StoreFlags, environment: Environment): AdminClient => openAdminClient({ ...(flags.url !== undefined && { url: flags.url }), ...(flags.token !== undefined && { token: flags.token }) }, environment);
+
+/** Personal tokens are the tenant's, all others a project's. */
+function pathOf({ tenant = DEFAULT_TENANT, project }: Pick<TokenFlags, "tenant" | "project">): string {
+  return project === undefined ? `/tenants/${encodeURIComponent(tenant)}/tokens` : `/projects/${encodeURIComponent(project)}/tokens`;
+}
+
+export async function create(flags: CreateFlags & TokenFlags, environment: Environment): Promise<void> {
+  const personal = flags.personal === true;
+  if (personal && flags.role !== undefined) throw new Error("A personal token has the roles of its user: leave --role out, and name the user with --user.");
+  if (personal && flags.user === undefined) throw new Error("Say whose personal token it is, with --user.");
+  const body: JsonObject = {
+    name: flags.name, models: flags.model ?? [], routes: flags.route ?? [], ip: flags.ip ?? [], permissions: flags.permission ?? [], expires_in_days: flags.expiresInDays ?? null,
+    ...(personal ? { user_id: flags.user! } : { role: flags.role ?? null }),
+  };
+  const path = personal ? pathOf({ ...(flags.tenant !== undefined && { tenant: flags.tenant }) }) : pathOf({ project: flags.project ?? "default" });
+  printIssued(await clientOf(flags, environment).send("POST", path, { body }), flags);
+}
+
+export async function list(flags: TokenFlags, environment: Environment): Promise<void> {
+  const tokens = await clientOf(flags, environment).list(pathOf(flags));
+  if (flags.json === true) return printJson(tokens);
+  const columns = { ID: "id", NAME: "name", KIND: "kind", PROJECT: "project_id", USER: "user_id", ROLE: "role", PERMISSIONS: "permissions", STATE: "state", EXPIRES: "expires_at" };
+  printTable(Object.keys(columns), tokens.map((token) => Object.values(columns).map((field) => cell(token, field))));
+}
+
+export async function rotate(id: string, flags: RotateFlags & TokenFlags, environment: Environment): Promise<void> {
+  printIssued(await atToken(id, flags, environment, (client, path) => client.send("POST", `${path}/rotate`, { body: { overlap_minutes: flags.overlapMinutes ?? null } })), flags);
+}
+
+export async function revoke(id: string, flags: TokenFlags, environment: Environment): Promise<void> {
+  const answer = await atToken(id, flags, environment, (client, path) => client.send("POST", `${path}/revoke`));
+  if (flags.json === true) return printJson(answer);
+  printLine(`The access token ${id} is revoked.`);
+}
+
+/** Where no project is named it may be a personal token, or one of the project `default`. */
+async function atToken(id: string, flags: TokenFlags, environment: Environment, work: (client: AdminClient, path: string) => Promise<Json>): Promise<Json> {
+  const client = clientOf(flags, environment);
+  const at = (place: Pick<TokenFlags, "tenant" | "project">): string => `${pathOf(place)}/${encodeURIComponent(id)}`;
+  try {
+    return await work(client, at(flags));
+  } catch (thrown) {
+    if (!(thrown instanceof RefusedRequest) || thrown.status !== 404 || flags.project !== undefined || flags.tenant !== undefined) throw thrown;
+    return await work(client, at({ project: "default" }));
+  }
+}
+
+function printIssued(answer: Json, flags: StoreFlags): void {
+  if (flags.json === true) return printJson(answer);
+  if (!isObject(answer)) return;
+  printLine(`${cell(answer, "token")}\n\nThis is access token ${cell(answer, "id")} (${cell(answer, "name")}), valid until ${cell(answer, "expires_at").slice(0, 10)}. Its text is shown this once.`);
+}

@@ -1,0 +1,90 @@
+// `dragoman apply`: reads documents, says what would change, and changes it. A second run changes nothing.
+import type { Environment } from "../../config/environment.ts";
+import type { Json } from "../../core/json.ts";
+import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
+import { printError, printJson, printLine } from "../output.ts";
+import { type Kind, readDocuments, titleOf, type Wanted } from "./documents.ts";
+import { make, readThere } from "./gateway-state.ts";
+import { type ApplyPlan, type Difference, planOf, type Step, type There } from "./plan.ts";
+
+export interface ApplyFlags extends GatewayFlags {
+  readonly file: readonly string[];
+  readonly dryRun?: true;
+  readonly prune?: true;
+  readonly renewSecrets?: true;
+  readonly json?: true;
+}
+
+/** Gives the exit code: 1 where it stopped. */
+export async function apply(flags: ApplyFlags, environment: Environment): Promise<number> {
+  const wanted = await readDocuments(flags.file, environment);
+  const client = openAdminClient(flags, environment);
+  const plan = planOf(wanted, await stateFor(wanted, client), { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
+  const say = flags.json === true ? () => {} : printLine;
+  for (const one of plan.readOnly) printError(`${one.from}: ${titleOf(one)} stands in the gateway's configuration file, which goes before; change it there.`);
+  for (const step of plan.steps) sayStep(step, say);
+  if (plan.steps.length === 0) say(`Nothing to do: ${plan.unchanged} unchanged.`);
+  const { done, failure } = flags.dryRun === true ? { done: 0, failure: null } : await carryOut(plan, client);
+  if (flags.json === true) printJson(report(plan, done, failure, flags.dryRun === true));
+  else if (flags.dryRun === true && plan.steps.length > 0) say(`This was a dry run: ${counts(plan)}.`);
+  else if (failure === null && plan.steps.length > 0) say(`Done: ${counts(plan)}.`);
+  if (failure !== null) {
+    const { what, wanted: stopped } = plan.steps[done]!;
+    printError(`${done} of ${plan.steps.length} changes are made. It stopped at ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`);
+  }
+  return failure === null && plan.readOnly.length === 0 ? 0 : 1;
+}
+
+/** One list for each kind and place. */
+async function stateFor(wanted: readonly Wanted[], client: AdminClient): Promise<readonly There[]> {
+  const asked = new Map<string, readonly [Kind, Pick<Wanted, "tenant" | "project">]>();
+  for (const { kind, tenant, project } of wanted) asked.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
+  const found: There[] = [];
+  for (const [kind, place] of asked.values()) found.push(...(await readThere(client, kind, place)));
+  return found;
+}
+
+async function carryOut(plan: ApplyPlan, client: AdminClient): Promise<{ readonly done: number; readonly failure: Error | null }> {
+  let done = 0;
+  for (const step of plan.steps) {
+    try {
+      await make(client, step);
+    } catch (thrown) {
+      if (!(thrown instanceof Error)) throw thrown;
+      return { done, failure: thrown };
+    }
+    done += 1;
+  }
+  return { done, failure: null };
+}
+
+const SIGNS = { create: "+", change: "~", remove: "-" } as const;
+
+function sayStep({ action, what, differences }: Step, say: (line: string) => void): void {
+  say(`${SIGNS[action]} ${titleOf(what)}`);
+  if (action === "change") for (const { path, from, to } of differences) say(`    ${path}: ${shown(path, from)} -> ${shown(path, to)}`);
+}
+
+const SECRET = /key|secret|token|password|authorization|service_account/i;
+
+/** A secret of a document is nothing for a terminal, nor for the log of a pipeline. */
+function shown(path: string, value: Json | undefined): string {
+  if (value === undefined) return "(not set)";
+  return SECRET.test(path) && typeof value === "string" && !value.startsWith("*** ") ? "***" : JSON.stringify(value);
+}
+
+function counts({ steps, unchanged }: ApplyPlan): string {
+  const of = (action: Step["action"]): number => steps.filter((step) => step.action === action).length;
+  return `${of("create")} made, ${of("change")} changed, ${of("remove")} removed, ${unchanged} unchanged`;
+}
+
+function report(plan: ApplyPlan, done: number, failure: Error | null, dryRun: boolean): unknown {
+  const told = ({ path, from, to }: Difference) => ({ path, from: from === undefined ? null : JSON.parse(quoted(path, from)) as Json, to: to === undefined ? null : JSON.parse(quoted(path, to)) as Json });
+  const changes = plan.steps.map(({ action, what: { kind, tenant, project, name }, differences }, index) => ({ action, kind, tenant, project, name, differences: action === "change" ? differences.map(told) : [], done: index < done }));
+  return { dry_run: dryRun, unchanged: plan.unchanged, changes, read_only: plan.readOnly.map(titleOf), error: failure?.message ?? null };
+}
+
+function quoted(path: string, value: Json): string {
+  const text = shown(path, value);
+  return text === "***" ? '"***"' : text;
+}

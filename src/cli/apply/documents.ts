@@ -1,0 +1,112 @@
+// The documents that `dragoman apply` reads and `dragoman export` writes: YAML with a kind, a place, a name and what it is to be. The same fields as in the
+// configuration file and the admin API, below `spec`.
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { type Variables, expand } from "../../config/expansion.ts";
+import { readConfigText } from "../../config/file.ts";
+import { readSecretFile } from "../../config/secret-file.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { DEFAULT_TENANT } from "../admin/run.ts";
+
+/** In the order in which they are made: each may refer to what stands before it. */
+export const KINDS = ["tenant", "project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "settings"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** Where each may stand: `none` is by itself, `tenant` in one. */
+const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
+  tenant: "none", project: "tenant", user: "tenant", member: "either", provider: "tenant", tool_server: "either", price: "either", route: "either", policy: "either", limit: "either", budget: "either", settings: "either",
+};
+
+export interface Wanted {
+  readonly kind: Kind;
+  /** Null: of a tenant itself. */
+  readonly tenant: string | null;
+  readonly project: string | null;
+  /** Of settings the word itself; of a member the user. */
+  readonly name: string;
+  readonly spec: JsonObject;
+  /** `routes.yaml:12`, for words about it. */
+  readonly from: string;
+}
+
+/** Of all files: YAML and JSON in folders, in the order of their names; `-` is standard input. Throws Error that names the file and line. */
+export async function readDocuments(paths: readonly string[], variables: Variables): Promise<readonly Wanted[]> {
+  const texts = await Promise.all(paths.flatMap(filesOf).map(async (file) => ({ file, text: file === "-" ? await Bun.stdin.text() : readConfigText(file) })));
+  const all = texts.flatMap(({ file, text }) => documentsOf(text, file, variables));
+  const seen = new Map<string, string>();
+  for (const one of all) {
+    const key = keyOf(one);
+    const other = seen.get(key);
+    if (other !== undefined) throw new Error(`${one.from}: ${titleOf(one)} stands in ${other} too.`);
+    seen.set(key, one.from);
+  }
+  return all;
+}
+
+function filesOf(path: string): readonly string[] {
+  if (path === "-" || !isFolder(path)) return [path];
+  return readdirSync(path, { recursive: true, encoding: "utf8" }).filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted().map((name) => join(path, name));
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+export function documentsOf(text: string, file: string, variables: Variables): readonly Wanted[] {
+  const parsed = parseAllDocuments(text, { uniqueKeys: true });
+  return [...parsed].flatMap((document) => {
+    const line = text.slice(0, document.contents?.range?.[0] ?? 0).split("\n").length;
+    const from = `${file}:${line}`;
+    const [error] = document.errors;
+    if (error !== undefined) throw new Error(`${file}: ${error.message.split("\n")[0]}`);
+    const value = document.toJS({ maxAliasCount: 0 }) as Json;
+    return value === null ? [] : [wantedOf(value, from, variables)];
+  });
+}
+
+function wantedOf(value: Json, from: string, variables: Variables): Wanted {
+  const fail = (words: string): never => {
+    throw new Error(`${from}: ${words}`);
+  };
+  if (!isObject(value)) return fail("expected a mapping with kind, name and spec.");
+  const { kind: word, tenant, project, name, spec = {}, ...rest } = value;
+  const kind = KINDS.find((one) => one === word);
+  if (kind === undefined) return fail(`expected a kind, one of ${KINDS.join(", ")}; got ${JSON.stringify(word ?? null)}.`);
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) return fail(`${unknown} is no field of a document: they are kind, tenant, project, name and spec.`);
+  if (!isObject(spec)) return fail("spec is a mapping.");
+  const own = kind === "settings" ? (name ?? "settings") : name;
+  if (typeof own !== "string" || own === "") return fail(`${kind} needs a name.`);
+  for (const [field, id] of Object.entries({ tenant, project })) if (id !== undefined && (typeof id !== "string" || id === "")) return fail(`${field} is the id of one.`);
+  if (kind === "tenant" && tenant !== undefined) return fail("a tenant stands in no other.");
+  if (project !== undefined && PLACES[kind] !== "either") return fail(`a ${kind} stands in no project.`);
+  if (project !== undefined && tenant !== undefined) return fail("a project says its tenant itself: name one of the two.");
+  return {
+    kind,
+    tenant: kind === "tenant" || project !== undefined ? null : ((tenant as string | undefined) ?? DEFAULT_TENANT),
+    project: (project as string | undefined) ?? null,
+    name: own,
+    spec: expanded(spec, variables, fail) as JsonObject,
+    from,
+  };
+}
+
+/** `${NAME}` and `${file:/path}` stand for what they hold, so that no secret has to stand in a document. */
+function expanded(value: Json | undefined, variables: Variables, fail: (words: string) => never): Json | undefined {
+  if (typeof value === "string") {
+    const { text, problems } = expand(value, variables, readSecretFile);
+    return problems.length > 0 ? fail(`${problems.join("; ")}.`) : text;
+  }
+  if (Array.isArray(value)) return value.map((one: Json) => expanded(one, variables, fail) ?? null);
+  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, expanded(one, variables, fail)])) : value;
+}
+
+/** The same for the same thing. */
+export function keyOf({ kind, tenant, project, name }: Pick<Wanted, "kind" | "tenant" | "project" | "name">): string {
+  return [kind, tenant ?? "", project ?? "", name].join(" ");
+}
+
+export function titleOf({ kind, tenant, project, name }: Pick<Wanted, "kind" | "tenant" | "project" | "name">): string {
+  return `${kind}${kind === "settings" ? "" : ` ${name}`}${project !== null ? ` (project ${project})` : tenant !== null ? ` (tenant ${tenant})` : ""}`;
+}

@@ -1,0 +1,58 @@
+// `dragoman export`: what the gateway's database holds, as documents that `dragoman apply` reads. Secrets are placeholders that stand for what is kept.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import type { Environment } from "../../config/environment.ts";
+import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
+import { DEFAULT_TENANT, type PlaceFlags } from "../admin/run.ts";
+import { printJson, printLine } from "../output.ts";
+import { type Kind, KINDS } from "./documents.ts";
+import { type Place, readThere } from "./gateway-state.ts";
+import type { There } from "./plan.ts";
+
+export interface ExportFlags extends GatewayFlags, PlaceFlags {
+  readonly output?: string;
+  readonly json?: true;
+}
+
+const IN_TENANT: readonly Kind[] = ["project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "settings"];
+const IN_PROJECT: readonly Kind[] = ["member", "tool_server", "price", "route", "policy", "limit", "budget", "settings"];
+
+export async function exportDocuments(flags: ExportFlags, environment: Environment): Promise<void> {
+  const client = openAdminClient(flags, environment);
+  const found = flags.project === undefined ? await ofTenant(client, flags.tenant ?? DEFAULT_TENANT) : await ofPlace(client, IN_PROJECT, { tenant: null, project: flags.project });
+  const all = found.filter(({ origin, kind, spec }) => origin === "store" && (kind !== "settings" || Object.keys(spec).length > 0)).toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+  const documents = all.map(documentOf);
+  if (flags.output !== undefined) return writeFolder(flags.output, all);
+  if (flags.json === true) return printJson(documents);
+  for (const one of documents) printLine(`---\n${stringify(one).trimEnd()}`);
+}
+
+async function ofTenant(client: AdminClient, tenant: string): Promise<readonly There[]> {
+  const own = (await readThere(client, "tenant", { tenant: null, project: null })).filter(({ id }) => id === tenant);
+  const here = await ofPlace(client, IN_TENANT, { tenant, project: null });
+  const projects = here.filter(({ kind }) => kind === "project");
+  const inside: There[] = [];
+  for (const { id } of projects) inside.push(...(await ofPlace(client, IN_PROJECT, { tenant: null, project: id })));
+  return [...own, ...here, ...inside];
+}
+
+async function ofPlace(client: AdminClient, kinds: readonly Kind[], place: Place): Promise<readonly There[]> {
+  const found: There[] = [];
+  for (const kind of kinds) found.push(...(await readThere(client, kind, place)));
+  return found;
+}
+
+function documentOf({ kind, tenant, project, name, spec }: There): object {
+  return { kind, ...(tenant !== null && { tenant }), ...(project !== null && { project }), ...(kind !== "settings" && { name }), spec };
+}
+
+/** One file for each kind. */
+function writeFolder(folder: string, all: readonly There[]): void {
+  mkdirSync(folder, { recursive: true });
+  for (const [kind, some] of Map.groupBy(all, (one) => one.kind)) {
+    const file = join(folder, `${kind.replace("_", "-")}.yaml`);
+    writeFileSync(file, some.map((one) => `---\n${stringify(documentOf(one))}`).join(""));
+    printLine(`${file}: ${some.length}`);
+  }
+}

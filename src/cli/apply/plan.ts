@@ -1,0 +1,127 @@
+// What leads from what is there to what documents want. Pure. A secret that is kept is shown masked and cannot be compared: one that stands in the place of a masked
+// one is taken to be the same, unless it is to be sent again.
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type Kind, keyOf, KINDS, type Wanted } from "./documents.ts";
+
+/** One thing as the gateway has it. */
+export interface There extends Pick<Wanted, "kind" | "tenant" | "project" | "name"> {
+  /** What its path ends in: limits without a name have an id. */
+  readonly id: string;
+  readonly spec: JsonObject;
+  readonly etag: string | null;
+  readonly origin: "file" | "store";
+}
+
+export interface Difference {
+  readonly path: string;
+  /** Undefined: it is not there. */
+  readonly from: Json | undefined;
+  readonly to: Json | undefined;
+}
+
+export interface Step {
+  readonly action: "create" | "change" | "remove";
+  readonly what: Pick<Wanted, "kind" | "tenant" | "project" | "name">;
+  readonly wanted: Wanted | null;
+  readonly there: There | null;
+  readonly differences: readonly Difference[];
+}
+
+export interface PlanOptions {
+  /** Remove what is configured in the same places, of the same kinds, and not wanted. */
+  readonly prune: boolean;
+  /** Send secrets again where the gateway has one already. */
+  readonly renewSecrets: boolean;
+}
+
+export interface ApplyPlan {
+  readonly steps: readonly Step[];
+  readonly unchanged: number;
+  /** Wanted otherwise than in the configuration file, which goes before. */
+  readonly readOnly: readonly Wanted[];
+}
+
+/** Tenants, projects, users and their roles are never removed for standing in no document. */
+const PATCHED: ReadonlySet<Kind> = new Set(["tenant", "project", "user"]);
+const PRUNED: ReadonlySet<Kind> = new Set(["provider", "tool_server", "price", "route", "policy", "limit", "budget"]);
+
+export function planOf(wanted: readonly Wanted[], there: readonly There[], { prune, renewSecrets }: PlanOptions): ApplyPlan {
+  const known = new Map(there.map((one) => [keyOf(one), one]));
+  const steps: Step[] = [];
+  const readOnly: Wanted[] = [];
+  let unchanged = 0;
+  for (const one of inOrder(wanted)) {
+    const present = known.get(keyOf(one)) ?? there.find((other) => other.kind === one.kind && other.tenant === one.tenant && other.project === one.project && other.id === one.name);
+    const differences = differencesOf(comparable(one, present), one.spec, renewSecrets);
+    if (present === undefined) steps.push({ action: "create", what: one, wanted: one, there: null, differences });
+    else if (differences.length === 0) unchanged += 1;
+    else if (present.origin === "file") readOnly.push(one);
+    else steps.push({ action: "change", what: one, wanted: one, there: present, differences });
+  }
+  return { steps: [...steps, ...(prune ? removals(wanted, there) : [])], unchanged, readOnly };
+}
+
+/** Of what is patched and not replaced only the fields that are wanted. */
+function comparable({ kind, spec }: Wanted, there: There | undefined): JsonObject {
+  const own = there?.spec ?? {};
+  return PATCHED.has(kind) ? Object.fromEntries(Object.entries(own).filter(([name]) => Object.hasOwn(spec, name))) : own;
+}
+
+function removals(wanted: readonly Wanted[], there: readonly There[]): readonly Step[] {
+  const named = new Set(wanted.flatMap((one) => [keyOf(one)]));
+  const covered = new Set(wanted.map(({ kind, tenant, project }) => [kind, tenant, project].join(" ")));
+  return there
+    .filter((one) => one.origin === "store" && PRUNED.has(one.kind) && covered.has([one.kind, one.tenant, one.project].join(" ")) && !named.has(keyOf(one)) && !named.has(keyOf({ ...one, name: one.id })))
+    .toSorted((a, b) => KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind))
+    .map((one) => ({ action: "remove", what: one, wanted: null, there: one, differences: [] }));
+}
+
+/** By kind; among routes those first that others fall back to. */
+function inOrder(wanted: readonly Wanted[]): readonly Wanted[] {
+  return KINDS.flatMap((kind) => {
+    const all = wanted.filter((one) => one.kind === kind);
+    return kind === "route" ? routesInOrder(all) : all;
+  });
+}
+
+function routesInOrder(routes: readonly Wanted[]): readonly Wanted[] {
+  const done = new Set<Wanted>();
+  const visiting = new Set<Wanted>();
+  const visit = (route: Wanted): void => {
+    if (done.has(route)) return;
+    const names = new Set(routesNamed(route.spec));
+    visiting.add(route);
+    for (const other of routes) if (names.has(other.name) && !visiting.has(other)) visit(other);
+    done.add(route);
+  };
+  for (const route of routes) visit(route);
+  return [...done];
+}
+
+function routesNamed(value: Json | undefined): readonly string[] {
+  if (typeof value === "string") return value.startsWith("route:") ? [value.slice(6)] : [];
+  if (Array.isArray(value)) return value.flatMap((one: Json) => routesNamed(one));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, one]) => (name === "route" && typeof one === "string" ? [one] : routesNamed(one)));
+}
+
+const MASKED = /^\*\*\* /;
+
+function differencesOf(from: Json | undefined, to: Json | undefined, renewSecrets: boolean, path = ""): readonly Difference[] {
+  if (isObject(from) && isObject(to)) {
+    const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+    // null is "not set" in every document
+    return names.flatMap((name) => differencesOf(from[name] ?? undefined, to[name] ?? undefined, renewSecrets, path === "" ? name : `${path}.${name}`));
+  }
+  if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, renewSecrets, `${path}[${index}]`));
+  if (typeof from === "string" && MASKED.test(from) && typeof to === "string" && (!renewSecrets || MASKED.test(to))) return [];
+  return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
+}
+
+/** What is sent: a masked secret in a document stands for the one that is kept, whatever it was called when it was exported. */
+export function specToSend(wanted: Json | undefined, there: Json | undefined): Json | undefined {
+  if (typeof wanted === "string" && MASKED.test(wanted) && typeof there === "string" && MASKED.test(there)) return there;
+  if (Array.isArray(wanted)) return wanted.map((one: Json, index) => specToSend(one, Array.isArray(there) ? (there[index] as Json) : undefined) ?? null);
+  if (isObject(wanted)) return Object.fromEntries(Object.entries(wanted).map(([name, one]) => [name, specToSend(one, isObject(there) ? there[name] : undefined)]));
+  return wanted;
+}

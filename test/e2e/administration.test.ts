@@ -1,0 +1,187 @@
+// The command line on the admin API of a real process: every noun, `apply` and `export`, and what is said when something is wrong.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+
+let gateway: GatewayProcess;
+let token: string;
+const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
+
+beforeAll(async () => {
+  gateway = await startGateway({ environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY }, config: 'routes: { filed: { targets: ["sandbox:echo"] } }\n' });
+  const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", gateway.dataFolder]);
+  token = (JSON.parse(made.stdout) as { readonly token: string }).token;
+  for (let tries = 0; tries < 100 && (await cli("tenant", "list")).code !== 0; tries++) await Bun.sleep(50);
+}, 30_000);
+afterAll(async () => {
+  await gateway.stop();
+});
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function cli(...args: readonly string[]): Promise<Ran> {
+  return runCli(args, cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token, PROVIDER_KEY: "sk-very-secret-key" }), gateway.folder);
+}
+async function json(...args: readonly string[]): Promise<any> {
+  const { code, stdout, stderr } = await cli(...args, "--json");
+  if (code !== 0) throw new Error(`${args.join(" ")}: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+describe("the nouns", () => {
+  test("[d9.3] tenants, projects, users, roles, and what is configured are made, shown, changed and removed", async () => {
+    expect(await json("tenant", "create", "acme", "--set", "name=Acme")).toMatchObject({ id: "acme", name: "Acme" });
+    expect((await json("tenant", "list")).map((one: any) => one.id)).toEqual(["acme", "default"]);
+    expect(await json("project", "create", "site", "--tenant", "acme")).toMatchObject({ id: "site", tenant_id: "acme" });
+    expect((await json("project", "list", "--tenant", "acme")).map((one: any) => one.id)).toEqual(["site"]);
+    expect(await json("user", "create", "ann", "--tenant", "acme", "--set", "role=developer", "--set", "email=ann@example.com")).toMatchObject({ id: "ann", email: "ann@example.com" });
+    expect(await json("member", "set", "ann", "--role", "maintainer", "--project", "site")).toMatchObject({ user_id: "ann", project_id: "site", role: "maintainer" });
+    expect((await json("member", "list", "--tenant", "acme")).map((one: any) => [one.user_id, one.role])).toEqual([["ann", "developer"]]);
+    expect(await json("route", "create", "fast", "--project", "site", "--set", 'targets=["sandbox:echo"]')).toMatchObject({ name: "fast", targets: ["sandbox:echo"], version: 1 });
+    expect(await json("route", "update", "fast", "--project", "site", "--set", "retries=2")).toMatchObject({ targets: ["sandbox:echo"], retries: 2, version: 2 });
+    const limit = await json("limit", "create", "--project", "site", "--set", "metric=requests", "--set", "window=minute", "--set", "limit=10", "--set", "scope.user=*");
+    expect(limit).toMatchObject({ metric: "requests", limit: 10, scope: { user: "*" } });
+    expect((await json("limit", "get", limit.id, "--project", "site")).etag).toBe(limit.etag);
+    expect(await json("settings", "update", "--project", "site", "--set", "drop_params=true")).toMatchObject({ drop_params: true });
+    expect((await json("audit", "list", "--project", "site", "--filter", "kind=route")).map((one: any) => one.action)).toEqual(["change", "create"]);
+    expect((await cli("route", "delete", "fast", "--project", "site", "--dry-run")).stdout).toContain("dry run");
+    expect((await cli("route", "delete", "fast", "--project", "site")).stdout).toBe("The route fast is removed.\n");
+    expect((await json("route", "list", "--project", "site", "--filter", "origin=store"))).toEqual([]);
+    expect((await cli("tenant", "delete", "acme")).code).toBe(0);
+  }, 30_000);
+
+  test("tables have a head and a row for each thing", async () => {
+    const { stdout } = await cli("project", "list");
+    expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([["ID", "TENANT", "NAME"], ["default", "default", "Default"], [""]]);
+    expect((await cli("route", "list")).stdout).toMatch(/^filed +- +sandbox:echo +file +- +0$/m);
+  });
+
+  test("a document comes from a file or standard input", async () => {
+    writeFileSync(join(gateway.folder, "route.yaml"), "targets:\n  - sandbox:echo\nretries: 1\n");
+    expect(await json("route", "create", "file", "-f", "route.yaml", "--set", "retries=3")).toMatchObject({ retries: 3 });
+    expect((await cli("route", "delete", "file")).code).toBe(0);
+  });
+
+  test("what is wrong is told in words, with the code and the trace id, and nothing of the token", async () => {
+    const cases: readonly (readonly [args: readonly string[], words: string])[] = [
+      [["route", "get", "nothing"], "404 not_found, trace id "],
+      [["route", "create", "bad", "--set", "targets=[]"], "targets"],
+      [["limit", "create", "--set", "metric=requests", "--set", "window=minute", "--set", "limit=-1"], "limit"],
+      [["route", "update", "filed", "--set", "retries=1"], "403 read_only"],
+      [["route", "list", "--filter", "colour=red"], "origin, search"],
+      [["route", "create", "x", "--set", "targets"], "--set expects"],
+      [["route", "create", "x", "-f", "/nowhere.yaml"], "there is no such file"],
+      [["tenant", "list", "--token", "dgm_ut_wrong"], "401 invalid_token"],
+      [["tenant", "list", "--url", "http://127.0.0.1:1"], "cannot be reached"],
+      [["tenant", "create"], "missing required argument"],
+    ];
+    for (const [args, words] of cases) {
+      const { code, stdout, stderr } = await cli(...args);
+      expect([args, code, stdout]).toEqual([args, 1, ""]);
+      expect(stderr).toContain(words);
+      expect(stderr).not.toContain(token.slice(20));
+    }
+    const without = await runCli(["tenant", "list"], cleanEnvironment({ DRAGOMAN_URL: gateway.url }));
+    expect([without.code, without.stderr.includes("DRAGOMAN_TOKEN")]).toEqual([1, true]);
+  }, 30_000);
+
+  test("tokens are made, listed, rotated and revoked over the API too", async () => {
+    const made = await json("token", "create", "--name", "over http", "--model", "sandbox:*", "--role", "viewer");
+    expect(made).toMatchObject({ kind: "project", project_id: "default", role: "viewer", models: ["sandbox:*"], token: expect.stringMatching(/^dgm_pt_/) });
+    const personal = await json("token", "create", "--personal", "--user", "owner");
+    expect(personal).toMatchObject({ kind: "personal", user_id: "owner" });
+    expect((await json("token", "list", "--project", "default")).map((one: any) => one.name)).toContain("over http");
+    expect((await json("token", "rotate", made.id, "--overlap-minutes", "60")).token).not.toBe(made.token);
+    expect((await json("token", "revoke", personal.id)).state).toBe("revoked");
+    expect((await cli("token", "revoke", made.id)).stdout).toContain("is revoked");
+  }, 20_000);
+});
+
+describe("apply and export", () => {
+  const folder = (): string => {
+    const path = join(gateway.folder, "documents");
+    mkdirSync(path, { recursive: true });
+    writeFileSync(
+      join(path, "a.yaml"),
+      `kind: limit\nproject: search\nname: per-user\nspec: { metric: requests, window: minute, limit: 10, scope: { user: "*" } }\n---\nkind: route\nproject: search\nname: fast\nspec: { targets: ["local:small"], fallbacks: ["route:slow"] }\n---\nkind: route\nproject: search\nname: slow\nspec: { targets: ["sandbox:echo"] }\n`,
+    );
+    writeFileSync(
+      join(path, "b.yaml"),
+      `kind: provider\nname: local\nspec: { type: custom, base_url: "http://127.0.0.1:9/v1", api_key: "\${PROVIDER_KEY}" }\n---\nkind: project\nname: search\nspec: { name: Search }\n---\nkind: user\nname: kim\n---\nkind: member\nname: kim\nproject: search\nspec: { role: developer }\n---\nkind: settings\nproject: search\nspec: { drop_params: true }\n---\nkind: budget\nproject: search\nname: monthly\nspec: { usd: "100.00", window: month }\n`,
+    );
+    return path;
+  };
+
+  test("a plan first, then all of it in the order in which it can be made; a second run changes nothing", async () => {
+    const path = folder();
+    const dry = await cli("apply", "-f", path, "--dry-run");
+    expect([dry.code, dry.stderr]).toEqual([0, ""]);
+    expect(dry.stdout.split("\n").slice(0, 9)).toEqual([
+      "+ project search (tenant default)", "+ user kim (tenant default)", "+ member kim (project search)", "+ provider local (tenant default)", "+ route slow (project search)", "+ route fast (project search)", "+ limit per-user (project search)", "+ budget monthly (project search)", "+ settings (project search)",
+    ]);
+    expect((await json("project", "list")).map((one: any) => one.id)).toEqual(["default"]);
+    const first = await cli("apply", "-f", path);
+    expect([first.code, first.stderr]).toEqual([0, ""]);
+    expect(first.stdout).toContain("Done: 9 made, 0 changed, 0 removed, 0 unchanged.");
+    expect(await cli("apply", "-f", path)).toEqual({ code: 0, stdout: "Nothing to do: 9 unchanged.\n", stderr: "" });
+    for (const { stdout } of [dry, first]) expect(stdout).not.toContain("sk-very");
+  }, 30_000);
+
+  test("a change is shown as a difference and made alone", async () => {
+    const path = folder();
+    const before = await json("history", "list");
+    writeFileSync(join(path, "a.yaml"), readFileSync(join(path, "a.yaml"), "utf8").replace("limit: 10", "limit: 20"));
+    const { code, stdout } = await cli("apply", "-f", path);
+    expect([code, stdout]).toEqual([0, "~ limit per-user (project search)\n    limit: 10 -> 20\nDone: 0 made, 1 changed, 0 removed, 8 unchanged.\n"]);
+    expect((await json("history", "list")).length).toBe(before.length + 1);
+    expect(await json("apply", "-f", path)).toEqual({ dry_run: false, unchanged: 9, changes: [], read_only: [], error: null });
+  }, 30_000);
+
+  test("what is exported is what is applied: doing so changes nothing, and no secret is in it", async () => {
+    const out = join(gateway.folder, "exported");
+    expect((await cli("export", "-o", out)).code).toBe(0);
+    const texts = readdirSync(out).map((file) => readFileSync(join(out, file), "utf8")).join("\n");
+    expect(texts).toContain("api_key: \"*** ");
+    expect(texts).not.toContain("sk-very");
+    expect(texts).not.toContain("filed");
+    const again = await cli("apply", "-f", out);
+    expect([again.code, again.stderr, again.stdout]).toEqual([0, "", expect.stringMatching(/^Nothing to do: \d+ unchanged\.\n$/)]);
+    writeFileSync(join(gateway.folder, "all.yaml"), (await cli("export")).stdout);
+    expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
+  }, 30_000);
+
+  test("an exported provider can be changed without its secret, and with --renew-secrets it is sent again", async () => {
+    const provider = (await cli("export", "--json")).stdout;
+    const document = (JSON.parse(provider) as readonly any[]).find((one) => one.kind === "provider");
+    writeFileSync(join(gateway.folder, "p.json"), JSON.stringify({ ...document, spec: { ...document.spec, models: ["m"] } }));
+    const changed = await cli("apply", "-f", "p.json");
+    expect([changed.code, changed.stderr, changed.stdout.split("\n")[0]]).toEqual([0, "", "~ provider local (tenant default)"]);
+    const renewed = await cli("apply", "-f", join(folder(), "b.yaml"), "--renew-secrets");
+    expect(renewed.stdout).toMatch(/api_key: "\*\*\* [0-9a-f]{12}" -> \*\*\*\n/);
+    expect(renewed.stdout).not.toContain("sk-very");
+  }, 30_000);
+
+  test("prune removes what no document names, and nothing else", async () => {
+    const path = folder();
+    expect((await cli("route", "create", "extra", "--project", "search", "--set", 'targets=["sandbox:echo"]')).code).toBe(0);
+    const { stdout } = await cli("apply", "-f", path, "--prune");
+    expect(stdout.split("\n").filter((line) => line.startsWith("- "))).toEqual(["- route extra (project search)"]);
+    expect((await json("route", "list", "--project", "search", "--filter", "origin=store")).map((one: any) => one.name)).toEqual(["fast", "slow"]);
+  }, 30_000);
+
+  test("it stops at the first refusal and says what was done; what the file holds is not touched", async () => {
+    writeFileSync(join(gateway.folder, "wrong.yaml"), 'kind: route\nname: good\nspec: { targets: ["sandbox:echo"] }\n---\nkind: limit\nname: wrong\nspec: { metric: requests, window: minute, limit: -5 }\n---\nkind: budget\nname: never\nspec: { usd: "1.00", window: day }\n');
+    const { code, stdout, stderr } = await cli("apply", "-f", "wrong.yaml");
+    expect(code).toBe(1);
+    expect(stdout).not.toContain("Done");
+    expect(stderr).toMatch(/^dragoman: 1 of 3 changes are made\. It stopped at limit wrong \(tenant default\) \(wrong\.yaml:5\): .*limit.* trace id [0-9a-f]{32}\)\n$/);
+    expect((await json("budget", "list")).map((one: any) => one.name)).toEqual([]);
+    expect((await json("route", "list", "--filter", "origin=store")).map((one: any) => one.name)).toEqual(["good"]);
+    expect((await cli("apply", "-f", "/nowhere")).stderr).toContain("/nowhere");
+  }, 30_000);
+});
