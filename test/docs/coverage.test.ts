@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { NOUNS } from "../../src/cli/admin/nouns.ts";
 import { parseCallerHeaders } from "../../src/chat/caller-headers.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { CallRecord } from "../../src/core/record.ts";
@@ -117,14 +118,22 @@ describe("docs/operations.md", () => {
   }, 30_000);
 });
 
+describe("docs/cli.md", () => {
+  test("every noun of the admin API with its verbs, its places and what its list can be filtered by", () => {
+    const told = tableBelow(readPage("docs/cli.md"), "## Nouns").map(([noun, verbs, place, filters]) => [codeWords(noun!)[0]!, codeWords(verbs!).join(" "), place!, codeWords(filters!).join(" ")]);
+    const places = { none: "-", tenant: "tenant", either: "tenant or project" } as const;
+    expect(told).toEqual(NOUNS.map(({ word, verbs, place, filters = [] }) => [word, verbs.join(" "), places[place], filters.join(" ")]));
+  });
+});
+
 /** Commands as `dragoman --help` and the help of each tell them: usage, description, options. */
 async function commandsBelow(parents: readonly string[]): Promise<readonly (readonly string[])[]> {
   const { stdout } = await runCli([...parents, "--help"]);
-  const names = found(/\nCommands:\n([^]*)/.exec(stdout)?.[1] ?? "", /^ {2}([a-z]+)\b/gm).filter((name) => name !== "help");
+  const names = found(/\nCommands:\n([^]*)/.exec(stdout)?.[1] ?? "", /^ {2}([a-z][a-z-]*)\b/gm).filter((name) => name !== "help" && !NOUNS.some(({ word }) => word === name));
   if (names.length > 0) return (await Promise.all(names.map((name) => commandsBelow([...parents, name])))).flat();
   const usage = /^Usage: (dragoman .*)$/m.exec(stdout)![1]!.replace(/ \[options\]/, "");
   const description = /^Usage: .*\n\n([^]*?)\n\nOptions:/m.exec(stdout)![1]!.replaceAll("\n", " ");
-  const options = found(stdout, /^ {2}(--[a-z-]+(?: <[^>]+>)?)/gm);
+  const options = found(stdout, /^ {2}(?:-\w, )?(--[a-z-]+(?: <[^>]+>)?)/gm).filter((option) => option !== "--help");
   return [[usage, description, options.toSorted().join(" ")]];
 }
 

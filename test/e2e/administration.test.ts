@@ -82,7 +82,7 @@ describe("the nouns", () => {
     ];
     for (const [args, words] of cases) {
       const { code, stdout, stderr } = await cli(...args);
-      expect([args, code, stdout]).toEqual([args, 1, ""]);
+      expect([args, code > 0, stdout]).toEqual([args, true, ""]);
       expect(stderr).toContain(words);
       expect(stderr).not.toContain(token.slice(20));
     }
@@ -112,7 +112,7 @@ describe("apply and export", () => {
     );
     writeFileSync(
       join(path, "b.yaml"),
-      `kind: provider\nname: local\nspec: { type: custom, base_url: "http://127.0.0.1:9/v1", api_key: "\${PROVIDER_KEY}" }\n---\nkind: project\nname: search\nspec: { name: Search }\n---\nkind: user\nname: kim\n---\nkind: member\nname: kim\nproject: search\nspec: { role: developer }\n---\nkind: settings\nproject: search\nspec: { drop_params: true }\n---\nkind: budget\nproject: search\nname: monthly\nspec: { usd: "100.00", window: month }\n`,
+      `kind: provider\nname: local\nspec: { type: custom, base_url: "http://127.0.0.1:9/v1" }\n---\nkind: project\nname: search\nspec: { name: Search }\n---\nkind: user\nname: kim\n---\nkind: member\nname: kim\nproject: search\nspec: { role: developer }\n---\nkind: settings\nproject: search\nspec: { drop_params: true }\n---\nkind: budget\nproject: search\nname: monthly\nspec: { usd: "100.00", window: month }\n`,
     );
     return path;
   };
@@ -129,7 +129,6 @@ describe("apply and export", () => {
     expect([first.code, first.stderr]).toEqual([0, ""]);
     expect(first.stdout).toContain("Done: 9 made, 0 changed, 0 removed, 0 unchanged.");
     expect(await cli("apply", "-f", path)).toEqual({ code: 0, stdout: "Nothing to do: 9 unchanged.\n", stderr: "" });
-    for (const { stdout } of [dry, first]) expect(stdout).not.toContain("sk-very");
   }, 30_000);
 
   test("a change is shown as a difference and made alone", async () => {
@@ -142,28 +141,15 @@ describe("apply and export", () => {
     expect(await json("apply", "-f", path)).toEqual({ dry_run: false, unchanged: 9, changes: [], read_only: [], error: null });
   }, 30_000);
 
-  test("what is exported is what is applied: doing so changes nothing, and no secret is in it", async () => {
+  test("what is exported is what is applied: doing so changes nothing", async () => {
     const out = join(gateway.folder, "exported");
     expect((await cli("export", "-o", out)).code).toBe(0);
     const texts = readdirSync(out).map((file) => readFileSync(join(out, file), "utf8")).join("\n");
-    expect(texts).toContain("api_key: \"*** ");
-    expect(texts).not.toContain("sk-very");
     expect(texts).not.toContain("filed");
     const again = await cli("apply", "-f", out);
     expect([again.code, again.stderr, again.stdout]).toEqual([0, "", expect.stringMatching(/^Nothing to do: \d+ unchanged\.\n$/)]);
     writeFileSync(join(gateway.folder, "all.yaml"), (await cli("export")).stdout);
     expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
-  }, 30_000);
-
-  test("an exported provider can be changed without its secret, and with --renew-secrets it is sent again", async () => {
-    const provider = (await cli("export", "--json")).stdout;
-    const document = (JSON.parse(provider) as readonly any[]).find((one) => one.kind === "provider");
-    writeFileSync(join(gateway.folder, "p.json"), JSON.stringify({ ...document, spec: { ...document.spec, models: ["m"] } }));
-    const changed = await cli("apply", "-f", "p.json");
-    expect([changed.code, changed.stderr, changed.stdout.split("\n")[0]]).toEqual([0, "", "~ provider local (tenant default)"]);
-    const renewed = await cli("apply", "-f", join(folder(), "b.yaml"), "--renew-secrets");
-    expect(renewed.stdout).toMatch(/api_key: "\*\*\* [0-9a-f]{12}" -> \*\*\*\n/);
-    expect(renewed.stdout).not.toContain("sk-very");
   }, 30_000);
 
   test("prune removes what no document names, and nothing else", async () => {
