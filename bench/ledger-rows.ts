@@ -19,7 +19,7 @@ export interface KeptRow {
 /** PostgreSQL gives large ones as text. */
 type Figure = number | string;
 
-interface StoredRow {
+export interface StoredRow {
   readonly trace_id: string;
   readonly settled: Figure;
   readonly status: Figure;
@@ -28,7 +28,7 @@ interface StoredRow {
   readonly record: string;
 }
 
-const SELECT = "select call.trace_id, settled, status, prompt_tokens, completion_tokens, record from call join call_detail on call_detail.trace_id = call.trace_id";
+export const SELECT = "select call.trace_id, settled, status, prompt_tokens, completion_tokens, record from call join call_detail on call_detail.trace_id = call.trace_id";
 
 /** Rows of calls that were given a number. Throws where the journal is damaged or a trace id stands twice. */
 export function keptRows(dataFolder: string, stored: readonly StoredRow[] = sqliteRows(dataFolder)): readonly KeptRow[] {

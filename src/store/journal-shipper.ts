@@ -18,6 +18,9 @@ const TELL_MS = 60_000;
 /** From so many failures on, fewer rows are tried at once, to find one that cannot be taken; such a row is set aside when the one behind it is taken. */
 const FAILURES_TO_HALVE = 3;
 const FAILURES_TO_SET_ASIDE = 10;
+/** A database that does not answer for so long counts as down; at the end of the process it is not waited for as long. */
+const ANSWER_MS = 60_000;
+const LAST_ANSWER_MS = 2000;
 
 export interface ShipperOptions {
   readonly folder: string;
@@ -29,6 +32,7 @@ export interface ShipperOptions {
   readonly pollMs?: number;
   /** The first wait after a failure. */
   readonly backoffMs?: number;
+  readonly answerMs?: number;
 }
 
 interface Batch {
@@ -208,7 +212,7 @@ export class JournalShipper {
   async #deliver({ rows, ends }: Batch): Promise<boolean> {
     const { segment } = this.#place;
     try {
-      await this.#options.sink.ingest(rows);
+      await this.#ingest(rows);
       this.#shipped += rows.length;
       this.#place = { segment, offset: ends.at(-1)! };
     } catch (fault) {
@@ -227,6 +231,22 @@ export class JournalShipper {
     return true;
   }
 
+  /** What comes too late changes nothing: the same rows come again. */
+  async #ingest(rows: readonly LedgerRow[]): Promise<void> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const giveUpIn = (ms: number) => setTimeout(reject, ms, new Error("it does not answer"));
+    const timer = giveUpIn(this.#isEnding ? LAST_ANSWER_MS : (this.#options.answerMs ?? ANSWER_MS));
+    let last: ReturnType<typeof setTimeout> | undefined;
+    this.#wake = () => (last = giveUpIn(LAST_ANSWER_MS));
+    try {
+      await Promise.race([this.#options.sink.ingest(rows), promise]);
+    } finally {
+      this.#wake = null;
+      clearTimeout(timer);
+      clearTimeout(last);
+    }
+  }
+
   /** Whether the row behind this place is taken: then it is not the database that fails. */
   async #takesNext(offset: number): Promise<boolean> {
     const place = this.#place;
@@ -234,7 +254,7 @@ export class JournalShipper {
     try {
       const { rows } = await this.#read(1);
       if (rows.length === 0) return false;
-      await this.#options.sink.ingest(rows);
+      await this.#ingest(rows);
       return true;
     } catch {
       return false;

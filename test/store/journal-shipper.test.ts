@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { systemClock } from "../../src/core/clock.ts";
 import { readShipped, rejectedPath, segmentPath, segmentsOf, writeShipped } from "../../src/store/journal-folder.ts";
+import type { LedgerRow } from "../../src/store/ledger.ts";
 import type { Journal } from "../../src/store/journal.ts";
 import { JournalShipper } from "../../src/store/journal-shipper.ts";
 import { aCall, ended, newFolder, newJournal, testSink, type TestSink, until } from "./ledger-parts.ts";
@@ -80,6 +81,32 @@ describe("shipping", () => {
     const before = sink.batches.length;
     expect(await third.drain(5000)).toBe(true);
     expect(sink.batches.length).toBe(before);
+    await journal.end();
+  });
+
+  test("[d11.2] a database that takes rows and never answers is asked again, and holds no end up", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const sink = testSink();
+    const ids = calls(journal, 3);
+    let hangs = true;
+    const hanging = { ingest: (rows: readonly LedgerRow[]) => (hangs ? new Promise<void>(() => {}) : sink.ingest(rows)) };
+    const problems: string[] = [];
+    const options = { folder, sink: hanging, clock: systemClock, release: () => Promise.resolve(false), onProblem: (words: string) => void problems.push(words), pollMs: 1, backoffMs: 1 };
+    const shipper = new JournalShipper({ ...options, answerMs: 10 });
+    shipper.start();
+    await until(() => problems.length > 0, "a problem");
+    hangs = false;
+    await until(() => sink.rows.size === ids.length, "all rows");
+    await shipper.end();
+    hangs = true;
+    void calls(journal, 1);
+    const second = new JournalShipper(options);
+    second.start();
+    await Bun.sleep(10);
+    const startedMs = performance.now();
+    await second.end();
+    expect(performance.now() - startedMs).toBeLessThan(4000);
     await journal.end();
   });
 

@@ -1,0 +1,85 @@
+// Clients of the drills of the ledger: each call has a number, which the provider's books and the ledger's rows know it by, and what was seen of it is kept.
+import type { GatewayProcess } from "../test/harness/gateway-process.ts";
+import { type BookkeepingUpstream, usageOf } from "./drill-ledger-upstream.ts";
+import type { KeptRow } from "./ledger-rows.ts";
+
+/** What clients saw of their calls. */
+export interface Clients {
+  asked: number;
+  /** Calls whose last byte a client saw, with the trace id that stood in the answer. */
+  readonly seen: Map<number, string>;
+  /** Calls that were cut. */
+  readonly cut: Set<number>;
+  /** Answers that were whole and no success. */
+  readonly refused: string[];
+}
+
+export interface Load {
+  readonly clients: Clients;
+  /** No further calls; resolves when those under way have ended. */
+  end(): Promise<void>;
+}
+
+/** `workers` clients that call without a pause. `gateway` gives null while there is none. */
+export function startLoad(workers: number, token: string, gateway: () => GatewayProcess | null): Load {
+  const clients: Clients = { asked: 0, seen: new Map(), cut: new Set(), refused: [] };
+  let goesOn = true;
+  const worker = async (): Promise<void> => {
+    while (goesOn) {
+      const now = gateway();
+      if (now === null) await Bun.sleep(2);
+      else await callOnce(now, token, clients);
+    }
+  };
+  const working = Array.from({ length: workers }, worker);
+  return {
+    clients,
+    async end() {
+      goesOn = false;
+      await Promise.all(working);
+    },
+  };
+}
+
+async function callOnce(gateway: GatewayProcess, token: string, clients: Clients): Promise<void> {
+  const call = clients.asked++;
+  const stream = call % 2 === 0;
+  try {
+    const response = await gateway.chat({ model: "books:m", messages: [{ role: "user", content: String(call) }], metadata: { call: String(call) }, stream }, { token });
+    const text = await response.text();
+    const isWhole = stream ? text.endsWith("data: [DONE]\n\n") : text.endsWith("}");
+    if (!isWhole) clients.cut.add(call);
+    else if (response.status !== 200 || text.includes('"error"')) clients.refused.push(`${call}: ${response.status} ${text.slice(0, 300)}`);
+    else clients.seen.set(call, response.headers.get("x-gateway-trace-id")!);
+  } catch {
+    clients.cut.add(call);
+  }
+}
+
+/** What breaks decisions 11.2. */
+export function faultsOf(rows: readonly KeptRow[], clients: Clients, upstream: BookkeepingUpstream): readonly string[] {
+  const faults = clients.refused.map((told) => `a call was refused: ${told}`);
+  const byCall = new Map<number, KeptRow[]>();
+  for (const row of rows) byCall.set(row.call, [...(byCall.get(row.call) ?? []), row]);
+  for (const [call, of] of byCall) if (of.length > 1) faults.push(`call ${call} has ${of.length} rows`);
+  for (const [call, traceId] of clients.seen) {
+    const row = byCall.get(call)?.[0];
+    const { promptTokens, completionTokens } = usageOf(call);
+    if (row === undefined) faults.push(`call ${call} was answered to its last byte and has no row`);
+    else if (row.traceId !== traceId || !row.settled || row.status !== 200 || row.promptTokens !== promptTokens || row.completionTokens !== completionTokens) faults.push(`call ${call} was answered to its last byte, and its row says ${JSON.stringify(row)}`);
+    if (!upstream.served.has(call)) faults.push(`call ${call} was answered and not served`);
+  }
+  for (const call of upstream.asked) if (!byCall.has(call)) faults.push(`the provider was asked call ${call}, which has no row`);
+  for (const row of rows) {
+    if (row.settled && row.status === 200 && !upstream.served.has(row.call)) faults.push(`call ${row.call} has a row of a success and was not served`);
+    if (!row.settled && !clients.cut.has(row.call)) faults.push(`call ${row.call} is unsettled and was not cut`);
+  }
+  return faults;
+}
+
+/** Prints the first of them, and how many there are; gives the exit code. */
+export function tellFaults(faults: readonly string[]): number {
+  for (const fault of faults.slice(0, 20)) process.stdout.write(`BROKEN: ${fault}\n`);
+  process.stdout.write(`${faults.length} broken promises\n`);
+  return faults.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,90 @@
+// `npm run drill:database`: the real gateway on a real PostgreSQL, which is stopped, killed and frozen under load. No call may fail for it, and in the end every
+// row is in the database once (decisions 11.2). A minute each; `--short`: three seconds. Ends with code 1 when a promise was broken.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Client } from "pg";
+import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
+import { type PostgresServer, startPostgres } from "../test/harness/postgres-server.ts";
+import { type Clients, faultsOf, startLoad, tellFaults } from "./drill-clients.ts";
+import { startBookkeepingUpstream } from "./drill-ledger-upstream.ts";
+import { keptRows, SELECT, type StoredRow } from "./ledger-rows.ts";
+
+const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, seconds: { type: "string" } } });
+const DOWN_MS = Number(flags.seconds ?? (flags.short ? 3 : 60)) * 1000;
+const UP_MS = 1000;
+const WORKERS = 16;
+/** For what waited to get into the database. */
+const SHIPPED_WITHIN_MS = 60_000;
+const LARGEST_GROWTH_MB = 200;
+
+/** How the database goes away and comes back. */
+const OUTAGES: readonly (readonly [string, (postgres: PostgresServer) => Promise<void> | void, (postgres: PostgresServer) => Promise<void> | void])[] = [
+  ["stopped", (postgres) => postgres.stop(), (postgres) => postgres.start()],
+  ["killed", (postgres) => postgres.kill(), (postgres) => postgres.start()],
+  ["frozen", (postgres) => postgres.freeze(), (postgres) => postgres.thaw()],
+];
+
+async function main(): Promise<number> {
+  const postgres = await startPostgres();
+  if (postgres === null) return 0;
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-drill-"));
+  const dataFolder = join(folder, "data");
+  const url = await postgres.newDatabase();
+  const upstream = startBookkeepingUpstream();
+  const faults: string[] = [];
+  const gateway = await startGateway({ dataFolder, config: `providers:\n  books: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/v1" }\n`, environment: { DATABASE_URL: url } });
+  try {
+    const load = startLoad(WORKERS, gateway.firstToken!, () => gateway);
+    await Bun.sleep(UP_MS);
+    const beforeMb = gateway.rssMb();
+    for (const [what, goes, comes] of OUTAGES) {
+      await goes(postgres);
+      const { asked } = load.clients;
+      await Bun.sleep(DOWN_MS);
+      process.stdout.write(`${what} for ${DOWN_MS / 1000} s: ${load.clients.asked - asked} calls meanwhile, ${load.clients.refused.length + load.clients.cut.size} failed; ${await unshippedBytes(gateway)} bytes wait on the disk\n`);
+      if (load.clients.asked - asked < WORKERS) faults.push(`calls did not go on while the database was ${what}`);
+      await comes(postgres);
+      await Bun.sleep(UP_MS);
+    }
+    await load.end();
+    if (gateway.rssMb() - beforeMb > LARGEST_GROWTH_MB) faults.push(`the process grew from ${beforeMb.toFixed(0)} to ${gateway.rssMb().toFixed(0)} MB`);
+    faults.push(...(await judge(load.clients, url, gateway, dataFolder, upstream)));
+  } finally {
+    await gateway.stop("SIGTERM");
+    rmSync(gateway.folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+    await upstream.stop();
+    await postgres.dispose();
+  }
+  return tellFaults(faults);
+}
+
+async function judge(clients: Clients, url: string, gateway: GatewayProcess, dataFolder: string, upstream: ReturnType<typeof startBookkeepingUpstream>): Promise<readonly string[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const endsMs = performance.now() + SHIPPED_WITHIN_MS;
+    const count = async (): Promise<number> => Number((await client.query<{ count: string }>("select count(*) as count from call")).rows[0]!.count);
+    while ((await count()) < clients.asked && performance.now() < endsMs) await Bun.sleep(100);
+    const { rows: stored } = await client.query<StoredRow>(SELECT);
+    const { rows: sums } = await client.query<{ calls: string }>("select coalesce(sum(calls), 0) as calls from call_hour");
+    process.stdout.write(`${clients.asked} calls, ${clients.seen.size} answered; the database has ${stored.length} rows.\n`);
+    const faults = [...faultsOf(keptRows(dataFolder, stored), clients, upstream)];
+    for (const call of clients.cut) faults.push(`call ${call} was cut`);
+    if (stored.length !== clients.asked) faults.push(`${clients.asked} calls were made, and the database has ${stored.length} rows`);
+    if (Number(sums[0]!.calls) !== stored.length) faults.push(`the database has ${stored.length} calls, and ${sums[0]!.calls} in its sums`);
+    if (gateway.output().includes("rows were lost")) faults.push("the log speaks of rows that were lost");
+    return faults;
+  } finally {
+    await client.end();
+  }
+}
+
+async function unshippedBytes(gateway: GatewayProcess): Promise<number> {
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  return Number(/^dragoman_ledger_unshipped_bytes (\d+)$/m.exec(metrics)?.[1] ?? Number.NaN);
+}
+
+process.exit(await main());
