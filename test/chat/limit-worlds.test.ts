@@ -2,7 +2,7 @@
 // over, and what stands in the records is what is counted. DRAGOMAN_TEST_SEED repeats a run.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
+import { type Account, isShortage, type LimitStore, type Reservation, type Shortage } from "../../src/admission/limit-store.ts";
 import type { LimitSet } from "../../src/core/limit.ts";
 import { limitSet } from "../harness/limited.ts";
 import { turnTime } from "../harness/turned-time.ts";
@@ -21,8 +21,8 @@ const limit = fc.oneof(
 );
 const rules = fc.array(limit, { minLength: 1, maxLength: 6 }).map((all) => limitSet({ limits: Object.fromEntries(all.map((each, index) => [`l${index}`, each])) }));
 
-/** A store that hands everything on, and hears how each account stands when something is reserved. */
-function watched(store: LimitStore, over: string[]): LimitStore {
+/** A store that hands everything on, and hears how each account stands when something is reserved. `waitMs`: it answers over a network; null: at once. */
+function watched(store: LimitStore, over: string[], waitMs: number | null): LimitStore {
   const look = ({ needs, after }: Reservation): void => {
     for (const [index, { account: { rule }, units, force }] of needs.entries())
       if (!force && units > 0 && after[index]!.used > rule.limit) over.push(`${rule.id}: ${after[index]!.used} of ${rule.limit}`);
@@ -33,9 +33,20 @@ function watched(store: LimitStore, over: string[]): LimitStore {
     open: () => store.open(),
     close: () => store.close(),
     reserve(needs) {
-      const result = store.reserve(needs);
-      if (!(result instanceof Promise) && !isShortage(result)) look(result);
-      return result;
+      const reserve = (): Reservation | Shortage => {
+        const result = store.reserve(needs);
+        if (result instanceof Promise) throw new Error("waits");
+        if (!isShortage(result)) look(result);
+        return result;
+      };
+      if (waitMs === null) return reserve();
+      return new Promise((answer) => {
+        setTimeout(() => {
+          const result = reserve();
+          // on the way back as long again
+          setTimeout(() => answer(result), waitMs);
+        }, waitMs);
+      });
     },
   };
 }
@@ -80,15 +91,15 @@ function remembered(set: LimitSet, into: Map<string, Account>): LimitSet {
   };
 }
 
-test("[d4.2] whatever upstreams and clients do, nothing is over, nothing stays reserved, and the records say what is counted", async () => {
+test.each([["at once", [null]], ["over a network", [1, 20, 90]]] as const)("[d4.2] whatever upstreams and clients do, nothing is over, nothing stays reserved, and the records say what is counted (the store answers %s)", async (_, waits) => {
   let refusals = 0;
   await fc.assert(
-    fc.asyncProperty(worlds, rules, async (world, set) => {
+    fc.asyncProperty(worlds, rules, fc.constantFrom(...waits), async (world, set, waitMs) => {
       const time = turnTime();
       const over: string[] = [];
       const accounts = new Map<string, Account>();
       try {
-        const ran = await run(world, time, remembered(set, accounts), (store) => watched(store, over));
+        const ran = await run(world, time, remembered(set, accounts), (store) => watched(store, over, waitMs));
         judge(ran, accounts.values());
         expect(over).toEqual([]);
         refusals += ran.outcomes.filter(({ record }) => record?.code === "rate_limit_exceeded").length;

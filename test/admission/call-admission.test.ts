@@ -1,0 +1,162 @@
+// The reservations of one call: topped up by later attempts, shared between attempts side by side, ended whatever comes first, also where the store answers late.
+// DRAGOMAN_TEST_SEED repeats a run.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type Admitted, CallAdmission, type Demand, isRefused } from "../../src/admission/call-admission.ts";
+import type { Account, LimitStore } from "../../src/admission/limit-store.ts";
+import { openMemoryLimits } from "../../src/admission/memory.ts";
+import type { LimitTouch } from "../../src/core/record.ts";
+import { accountOf } from "../contract/limit-store.suite.ts";
+import { printedSeed } from "../routing/chance.ts";
+import { turnedClock } from "./turned-clock.ts";
+
+const seed = printedSeed("call admission");
+const demandOf = (tokens: number): Demand => ({ requests: 1, bound: () => tokens });
+const seen = (tokens: number) => () => ({ tokens, nanoUsd: tokens });
+
+const CALL = [accountOf({ id: "requests" }), accountOf({ id: "places", unit: "concurrency", window: null, limit: 1 }), accountOf({ id: "tokens", unit: "tokens", limit: 1_000 })];
+const AT_UP0 = [accountOf({ id: "there", scope: { provider: "up0" }, limit: 100 }), accountOf({ id: "places there", unit: "concurrency", window: null, limit: 5, scope: { model: "up0:*" } })];
+
+function openCall() {
+  const store = openMemoryLimits({ clock: turnedClock() });
+  const touches: LimitTouch[] = [];
+  const call = new CallAdmission(store, touches, () => {});
+  const begin = (accounts: readonly Account[], tokens: number): Admitted => {
+    const result = call.begin(accounts, demandOf(tokens), false);
+    if (result instanceof Promise || isRefused(result)) throw new Error("was not admitted at once");
+    return result;
+  };
+  const used = (account: Account): number => {
+    const standing = store.standing(account);
+    if (standing instanceof Promise) throw new Error("waits");
+    return standing.used;
+  };
+  return { store, touches, call, begin, used };
+}
+
+describe("one call", () => {
+  test("attempts one after the other: the call is one request and one place, each attempt one of its provider's", () => {
+    const { store, call, begin, used } = openCall();
+    for (const tokens of [30, 0, 20]) {
+      const attempt = begin([...CALL, ...AT_UP0], 100);
+      attempt.called(seen(tokens));
+      expect([used(CALL[1]!), used(AT_UP0[1]!)]).toEqual([1, 1]);
+      attempt.end();
+      expect([used(CALL[1]!), used(AT_UP0[1]!)]).toEqual([1, 0]);
+    }
+    // 100, 30 more, none more: 50 are used and 100 may be
+    expect(used(CALL[2]!)).toBe(130 + 0 + 0);
+    call.close();
+    expect([...CALL, ...AT_UP0].map(used)).toEqual([1, 0, 50, 3, 0]);
+    expect(store.open()).toBe(0);
+  });
+  test("attempts side by side need both of what they may use", () => {
+    const { store, call, begin, used } = openCall();
+    const [one, two] = [begin(CALL, 100), begin(CALL, 100)];
+    expect(used(CALL[2]!)).toBe(200);
+    two.called(seen(40));
+    one.called(seen(7));
+    one.end();
+    one.end();
+    call.close();
+    expect([CALL.map(used), store.open()]).toEqual([[1, 0, 47], 0]);
+  });
+  test("what was used beyond all that was reserved is charged", () => {
+    const { call, begin, touches, used } = openCall();
+    for (const tokens of [120, 300]) {
+      const attempt = begin(CALL, 100);
+      attempt.called(seen(tokens));
+      attempt.end();
+    }
+    call.close();
+    expect([used(CALL[2]!), touches.find(({ id }) => id === "tokens")]).toMatchObject([420, { reserved: 220, settled: 420, after: 420 }]);
+  });
+  test("an attempt that was admitted and never called used nothing, and no call is counted", () => {
+    const { store, call, begin, used } = openCall();
+    begin([...CALL, ...AT_UP0], 100).end();
+    call.close();
+    expect([[...CALL, ...AT_UP0].map(used), store.open()]).toEqual([[0, 0, 0, 0, 0], 0]);
+  });
+  test("an attempt after a refusal reserves as if it were the first", () => {
+    const { store, call, begin, used } = openCall();
+    const full = accountOf({ id: "full", limit: 0, scope: { model: "up1:*" } });
+    const refused = call.begin([...CALL, full], demandOf(100), false);
+    expect([refused instanceof Promise || isRefused(refused), CALL.map(used)]).toEqual([true, [0, 0, 0]]);
+    begin(CALL, 100).called(seen(10));
+    call.close();
+    expect([CALL.map(used), store.open()]).toEqual([[1, 0, 10], 0]);
+  });
+});
+
+interface Act {
+  readonly bound: number;
+  readonly tokens: number;
+  readonly isCalled: boolean;
+  readonly beginsMs: number;
+  readonly endsMs: number;
+  readonly delayMs: number;
+}
+
+/** Answers after the delays, in order. */
+function late(store: LimitStore, at: (ms: number, run: () => void) => void, delaysMs: readonly number[]): LimitStore {
+  let next = 0;
+  return {
+    standing: (account) => store.standing(account),
+    first: (account, mark) => store.first(account, mark),
+    open: () => store.open(),
+    close: () => store.close(),
+    reserve: (needs) => {
+      const delayMs = delaysMs[next++ % delaysMs.length]!;
+      return delayMs === 0 ? store.reserve(needs) : new Promise((answer) => at(delayMs, () => answer(store.reserve(needs))));
+    },
+  };
+}
+
+test("[d4.2] attempts at random, side by side, with a store that answers late: the call is one request, nothing stays open, what was seen is charged", async () => {
+  const act = fc.record({ bound: fc.integer({ min: 0, max: 50 }), tokens: fc.integer({ min: 0, max: 80 }), isCalled: fc.boolean(), beginsMs: fc.integer({ min: 0, max: 20 }), endsMs: fc.integer({ min: 1, max: 30 }), delayMs: fc.constantFrom(0, 0, 1, 5, 15) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 5 }), fc.integer({ min: 0, max: 45 }), fc.integer({ min: 60, max: 400 }), async (acts: readonly Act[], closesMs, limit) => {
+      const agenda: { readonly atMs: number; readonly run: () => void }[] = [];
+      let nowMs = 0;
+      const at = (ms: number, run: () => void): void => void agenda.push({ atMs: nowMs + ms, run });
+      const memory = openMemoryLimits({ clock: turnedClock() });
+      const accounts = [CALL[0]!, CALL[1]!, accountOf({ id: "tokens", unit: "tokens", limit }), ...AT_UP0];
+      const call = new CallAdmission(late(memory, at, acts.map(({ delayMs }) => delayMs)), [], () => {});
+      let isOver = false;
+      let charged = 0;
+      let calls = 0;
+      for (const { bound, tokens, isCalled, beginsMs, endsMs } of acts) {
+        at(beginsMs, () => {
+          if (isOver) return;
+          const take = (result: Awaited<ReturnType<typeof call.begin>>): void => {
+            if (isRefused(result)) return;
+            if (isOver) throw new Error("was admitted after the end");
+            if (isCalled) {
+              result.called(seen(tokens));
+              charged += tokens;
+              calls += 1;
+            }
+            at(endsMs, () => result.end());
+          };
+          const result = call.begin(accounts, demandOf(bound), false);
+          if (result instanceof Promise) void result.then(take);
+          else take(result);
+        });
+      }
+      at(closesMs, () => {
+        isOver = true;
+        call.close();
+      });
+      while (agenda.length > 0) {
+        agenda.sort((a, b) => a.atMs - b.atMs);
+        const { atMs, run } = agenda.shift()!;
+        nowMs = Math.max(nowMs, atMs);
+        run();
+        await new Promise<void>((resume) => setImmediate(resume));
+      }
+      const used = accounts.map((account) => memory.standing(account)).map((standing) => (standing instanceof Promise ? -1 : standing.used));
+      expect([memory.open(), used]).toEqual([0, [calls > 0 ? 1 : 0, 0, charged, calls, 0]]);
+    }),
+    { seed, numRuns: 1_000 },
+  );
+});
