@@ -31,6 +31,7 @@ interface Entry {
   readonly count: Count;
   /** Events of this period that were told. */
   marks: Set<string> | null;
+  /** Waits for being kept. */
   isKept: boolean;
 }
 
@@ -59,6 +60,7 @@ class MemoryLimits implements LimitStore {
   /** What the clock that never goes back is behind the time since 1970: what slides is not moved when somebody sets the time. */
   readonly #offsetMs: number;
   #open = 0;
+  #hasFailed = false;
 
   constructor({ clock, keeper = null, maxValues = MAX_VALUES, onFault = () => {} }: MemoryLimitsOptions) {
     this.#clock = clock;
@@ -182,15 +184,20 @@ class MemoryLimits implements LimitStore {
   #keep(most: number): void {
     if (this.#keeper === null || this.#unkept.length === 0) return;
     const times = this.#times();
-    const rows = this.#unkept.splice(0, most).map((entry) => {
-      entry.isKept = false;
+    const entries = this.#unkept.splice(0, most);
+    const rows = entries.map((entry) => {
       advance(entry.count, times);
       return keptRow(entry, times);
     });
     try {
       this.#keeper.write(rows);
+      for (const entry of entries) entry.isKept = false;
+      this.#hasFailed = false;
     } catch (fault) {
-      this.#onFault(fault);
+      // they are tried again with what they count then; a disk that stays full is told once
+      this.#unkept.push(...entries);
+      if (!this.#hasFailed) this.#onFault(fault);
+      this.#hasFailed = true;
     }
   }
 }

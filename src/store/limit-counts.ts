@@ -23,7 +23,7 @@ export function openLimitCounts(file: string): CountKeeper {
   // the process may die, and the last write is there; only with the machine the last seconds may be lost
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = NORMAL");
-  database.run("PRAGMA busy_timeout = 1000");
+  database.run("PRAGMA busy_timeout = 50");
   database.run("CREATE TABLE IF NOT EXISTS limit_count (rule TEXT NOT NULL, value TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (rule, value)) WITHOUT ROWID");
   const put = database.query<unknown, [string, string, string]>("INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state");
   const drop = database.query<unknown, [string, string]>("DELETE FROM limit_count WHERE rule = ?1 AND value = ?2");

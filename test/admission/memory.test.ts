@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { LimitRule } from "../../src/core/limit.ts";
-import { openLimitCounts } from "../../src/store/limit-counts.ts";
+import { type KeptCount, openLimitCounts } from "../../src/store/limit-counts.ts";
 import { accountOf, needOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../routing/chance.ts";
 import { type TurnedClock, turnedClock } from "./turned-clock.ts";
@@ -266,6 +266,29 @@ describe("a restart", () => {
   });
   test("a period that a clock opened too early is not opened twice by a restart", () => {
     expect(restarted({ kind: "budget", unit: "tokens", window: "day" }, { between: (clock) => clock.set(clock.now() - W.day) })[0]).toBe(7);
+  });
+  test("what could not be written is told once, and written when it can be", async () => {
+    const clock = turnedClock();
+    const account = accountOf({ kind: "budget", unit: "nano_usd", window: "month" });
+    const written: string[] = [];
+    const faults: unknown[] = [];
+    let isFull = true;
+    const keeper = {
+      read: () => [],
+      write(rows: readonly KeptCount[]) {
+        if (isFull && rows.length > 0) throw new Error("the disk is full");
+        for (const { state } of rows) written.push(state ?? "");
+      },
+      close: () => {},
+    };
+    const store = openMemoryLimits({ clock, keeper, onFault: (fault) => faults.push(fault) });
+    take(store, account, 3)!.settle([3]);
+    await Bun.sleep(350);
+    expect([faults.length, written]).toEqual([1, []]);
+    isFull = false;
+    void store.close();
+    expect(written.length).toBe(1);
+    expect(JSON.parse(written[0]!)).toMatchObject({ parts: [[Date.UTC(2026, 0, 1), 3]] });
   });
   test("an event that was told is not told again", () => {
     const file = join(folder, `${++files}.sqlite`);
