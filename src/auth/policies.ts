@@ -32,7 +32,7 @@ function listOf(lists: Map<string, Policy[]>, key: string): Policy[] {
   return known;
 }
 
-function projectPolicies(all: readonly Policy[]): ProjectPolicies {
+export function projectPolicies(all: readonly Policy[]): ProjectPolicies {
   return {
     all,
     rules: all.filter(({ rule, perTarget }) => rule !== null && !perTarget),

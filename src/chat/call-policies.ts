@@ -67,7 +67,7 @@ export class CallPolicies {
     this.#guarded.set(request, known);
     const there = known.get(key);
     if (there !== undefined) return there;
-    const fresh = this.#guard(() => guardedRequest(request, guards, this.guardSpoke));
+    const fresh = this.guarded(() => guardedRequest(request, guards, this.guardSpoke));
     known.set(key, fresh);
     return fresh;
   }
@@ -87,7 +87,8 @@ export class CallPolicies {
     this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
   };
 
-  #guard<T>(look: () => T): T {
+  /** Throws `policy_violation` where a guard blocks. */
+  guarded<T>(look: () => T): T {
     try {
       return look();
     } catch (thrown) {
@@ -110,7 +111,7 @@ export class CallPolicies {
       const failure = this.#denies(policy, request, target);
       if (failure === false) continue;
       touches ??= [];
-      if (failure !== null) touches.push({ name: policy.name, effect: "failed" });
+      if (failure !== null) touches.push({ name: policy.name, effect: "failed", why: failure });
       else if (policy.mode === "audit") touches.push({ name: policy.name, effect: "would_deny" });
       if (policy.mode === "audit") continue;
       touches.push({ name: policy.name, effect: "denied" });

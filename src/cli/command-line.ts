@@ -71,6 +71,14 @@ function createProgram(setCode: (code: number) => void): Command {
     .addOption(config())
     .addOption(json())
     .action(async (model, options) => setCode(await (await import("./conformance.ts")).conformance(model, options, readEnvironment())));
+  const policy = program.command("policy").description("policies");
+  policy
+    .command("test")
+    .description("ask the policies of a file about sample requests, and print which speak and why; nobody is called")
+    .requiredOption("-f, --file <file>", "configuration file, or one with policies only")
+    .requiredOption("--request <file...>", "samples: requests, or requests with what is expected; files or folders")
+    .addOption(json())
+    .action(async (options) => setCode((await import("./policy-test.ts")).policyTest(options, readEnvironment())));
   program
     .command("simulate")
     .description("play calls and faults of a file against the routes of a configuration in virtual time, and print where they went; nobody is called")

@@ -55,6 +55,8 @@ export interface LimitTouch {
 export interface PolicyTouch {
   readonly name: string;
   readonly effect: "denied" | "would_deny" | "masked" | "failed";
+  /** Why its rule could not be evaluated: words for the log alone. */
+  readonly why?: string;
 }
 
 export interface MessageStatistics {

@@ -71,7 +71,7 @@ describe("a rule", () => {
   test("[d3.1] that cannot be evaluated denies, and the log says so", async () => {
     const stub = gateway({ rule: 'request.metadata.team == "red"' });
     expect(await ask(stub)).toMatchObject({ status: 403, code: "policy_violation" });
-    expect(stub.records[0]!.policies).toEqual([{ name: "the-rule", effect: "failed" }, { name: "the-rule", effect: "denied" }]);
+    expect(stub.records[0]!.policies).toEqual([{ name: "the-rule", effect: "failed", why: "No such key: team" }, { name: "the-rule", effect: "denied" }]);
     expect(stub.records[0]!.errorDetail).toContain("No such key: team");
     expect(stub.sent).toEqual([]);
   });
@@ -82,7 +82,7 @@ describe("a rule", () => {
     expect((await ask(gateway({ rule }), list(900))).status).toBe(200);
     const stub = gateway({ rule });
     expect((await ask(stub, list(1001))).status).toBe(403);
-    expect(stub.records[0]!.policies[0]).toEqual({ name: "the-rule", effect: "failed" });
+    expect(stub.records[0]!.policies[0]).toEqual({ name: "the-rule", effect: "failed", why: "a value holds more than 1000 others" });
     const tools = Array.from({ length: 1001 }, (_, index) => ({ ...TOOL, function: { ...TOOL.function, name: `f${index}` } }));
     expect((await ask(gateway({ rule: 'request.tools.all(tool, tool == "x")' }), { tools })).status).toBe(403);
   });
@@ -96,7 +96,7 @@ describe("a rule", () => {
   test("[d3.1] in audit mode denies nothing where it cannot be evaluated either", async () => {
     const stub = gateway({ rule: "request.metadata.team == 1", mode: "audit" });
     expect((await ask(stub)).status).toBe(200);
-    expect(stub.records[0]!.policies).toEqual([{ name: "the-rule", effect: "failed" }]);
+    expect(stub.records[0]!.policies).toEqual([{ name: "the-rule", effect: "failed", why: "No such key: team" }]);
   });
 });
 

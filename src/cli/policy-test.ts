@@ -1,0 +1,207 @@
+// `dragoman policy test`: the policies of a file asked about sample requests, without a server and without a call. Each policy is asked by itself, so that all that
+// would speak is seen, and not only the first that denies.
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { z } from "zod";
+import { guardText, type GuardPolicy } from "../auth/guarded-text.ts";
+import { compilePolicies, projectPolicies } from "../auth/policies.ts";
+import { policiesSection, type PolicyDocument } from "../auth/policy-settings.ts";
+import { CallPolicies } from "../chat/call-policies.ts";
+import { withCheckedEntries } from "../chat/entry-request.ts";
+import { parseChatRequest } from "../chat/parse.ts";
+import type { Environment } from "../config/environment.ts";
+import { readConfigFile, readConfigText } from "../config/file.ts";
+import { ConfigurationError } from "../config/problem.ts";
+import type { ChatRequest } from "../core/chat.ts";
+import { systemClock } from "../core/clock.ts";
+import type { Configured } from "../core/configured.ts";
+import { GatewayError } from "../core/errors.ts";
+import { PERMISSIONS, type Principal, ROLES } from "../core/identity.ts";
+import type { Policy, PolicyTarget } from "../core/policy.ts";
+import type { PolicyTouch } from "../core/record.ts";
+import { splitName } from "../routing/compile-routes.ts";
+import { printJson, printLine } from "./output.ts";
+
+export interface PolicyTestFlags {
+  readonly file: string;
+  readonly request: readonly string[];
+  readonly json?: true;
+}
+
+const OUTCOMES = ["allow", "deny", "mask"] as const;
+type Outcome = (typeof OUTCOMES)[number];
+
+const scopes = z.record(z.string(), z.looseObject({ policies: policiesSection })).prefault({});
+/** A whole configuration, or only its policies. */
+const policyFile = z.looseObject({ policies: policiesSection, tenants: scopes, projects: scopes });
+
+const sampleSchema = z.strictObject({
+  name: z.string().optional(),
+  request: z.record(z.string(), z.unknown()),
+  tenant: z.string().default("default"),
+  project: z.string().default("default"),
+  token: z.strictObject({ id: z.string().default("sample"), role: z.enum(ROLES).default("developer"), user: z.string().optional(), permissions: z.array(z.enum(PERMISSIONS)).default([]) }).prefault({}),
+  client_ip: z.string().default(""),
+  /** The moment of the call; now, if left out. */
+  now: z.iso.datetime({ offset: true }).optional(),
+  /** `<provider>:<model_name>`; the request's own model, if left out. */
+  targets: z.array(z.string()).optional(),
+  route: z.string().default("direct"),
+  /** What the model says, for guards on output. */
+  answer: z.string().optional(),
+  expect: z.strictObject({ outcome: z.enum(OUTCOMES), policy: z.string().optional() }).optional(),
+});
+type Sample = z.output<typeof sampleSchema>;
+
+/** One policy that spoke, where and why. */
+interface Spoken {
+  readonly policy: string;
+  readonly mode: Policy["mode"];
+  readonly effect: PolicyTouch["effect"];
+  readonly at: string;
+  readonly why: string;
+}
+
+interface Result {
+  readonly sample: string;
+  readonly outcome: Outcome;
+  readonly spoke: readonly Spoken[];
+  readonly expected: NonNullable<Sample["expect"]> | null;
+  /** Null: nothing was expected. */
+  readonly met: boolean | null;
+}
+
+/** Gives the exit code: 1 where an expectation is not met. Throws ConfigurationError. */
+export function policyTest({ file, request, json }: PolicyTestFlags, environment: Environment): number {
+  const configured = readPolicies(file, environment);
+  const results = request.flatMap(sampleFiles).flatMap((path) => readSamples(path).map(({ name, sample }) => judge(name, sample, configured)));
+  const isMet = results.every(({ met }) => met !== false);
+  if (json === true) printJson({ ok: isMet, samples: results });
+  else for (const result of results) print(result);
+  return isMet ? 0 : 1;
+}
+
+interface PlacedPolicies {
+  readonly policies: readonly Configured<PolicyDocument>[];
+}
+
+function readPolicies(file: string, environment: Environment): PlacedPolicies {
+  const { policies, tenants, projects } = readConfigFile({ file, text: readConfigText(file), schema: policyFile, environment });
+  const of = (documents: Readonly<Record<string, PolicyDocument>>, place: Pick<Configured<unknown>, "tenantId" | "projectId">): readonly Configured<PolicyDocument>[] =>
+    Object.entries(documents).map(([name, document]) => ({ id: name, name, origin: "file", setBy: null, version: 0, ...place, document }));
+  return {
+    policies: [
+      ...of(policies, { tenantId: null, projectId: null }),
+      ...Object.entries(tenants).flatMap(([id, own]) => of(own.policies, { tenantId: id, projectId: null })),
+      ...Object.entries(projects).flatMap(([id, own]) => of(own.policies, { tenantId: "", projectId: id })),
+    ],
+  };
+}
+
+function sampleFiles(path: string): readonly string[] {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isFolder ? readdirSync(path).filter((name) => /\.(json|ya?ml)$/.test(name)).toSorted().map((name) => join(path, name)) : [path];
+}
+
+/** A sample, a list of them, or a request alone. */
+function readSamples(file: string): readonly { readonly name: string; readonly sample: Sample }[] {
+  const value = parsed(file);
+  const list = Array.isArray(value) ? (value as readonly unknown[]) : [value];
+  return list.map((one, index) => {
+    const place = list.length === 1 ? file : `${file}[${index}]`;
+    const isBare = typeof one === "object" && one !== null && "messages" in one;
+    const result = sampleSchema.safeParse(isBare ? { request: one } : one);
+    if (!result.success) throw problem(file, result.error.issues.map(({ path, message }) => `${place} ${path.join(".")}: ${message}`).join("\n"));
+    return { name: result.data.name ?? place, sample: result.data };
+  });
+}
+
+function parsed(file: string): unknown {
+  const text = readConfigText(file);
+  try {
+    return parse(text) as unknown;
+  } catch (thrown) {
+    throw problem(file, (thrown as Error).message);
+  }
+}
+
+function problem(file: string, message: string): ConfigurationError {
+  return new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
+}
+
+function judge(name: string, sample: Sample, { policies }: PlacedPolicies): Result {
+  const request = requestOf(name, sample);
+  const all = compilePolicies(policies).of(sample.tenant, sample.project)?.all ?? [];
+  const targets = targetsOf(request, sample);
+  const spoke = all.flatMap((policy) => spokenBy(policy, request, targets, sample));
+  const outcome = outcomeOf(spoke, targets);
+  const expected = sample.expect ?? null;
+  const met = expected === null ? null : expected.outcome === outcome && (expected.policy === undefined || spoke.some(({ policy, effect }) => policy === expected.policy && effect !== "would_deny"));
+  return { sample: name, outcome, spoke, expected, met };
+}
+
+function requestOf(name: string, { request }: Sample): ChatRequest {
+  try {
+    return withCheckedEntries(parseChatRequest(JSON.stringify(request)));
+  } catch (thrown) {
+    throw thrown instanceof GatewayError ? problem(name, thrown.message) : thrown;
+  }
+}
+
+function targetsOf({ options: { model } }: ChatRequest, { targets, route }: Sample): readonly PolicyTarget[] {
+  return (targets ?? (model === null ? [] : [model])).flatMap((text) => {
+    const split = splitName(text);
+    return split === null ? [] : [{ provider: split.providerId, model: split.model, route }];
+  });
+}
+
+function spokenBy(policy: Policy, request: ChatRequest, targets: readonly PolicyTarget[], sample: Sample): readonly Spoken[] {
+  const spoke: Spoken[] = [];
+  const looked = (at: string, look: (policies: CallPolicies) => void): void => {
+    const touches: PolicyTouch[] = [];
+    try {
+      look(new CallPolicies(projectPolicies([policy]), { sent: request, principal: principalOf(sample), clientIp: () => sample.client_ip, now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)), touches }));
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError)) throw thrown;
+    }
+    const failed = touches.some(({ effect }) => effect === "failed");
+    for (const { effect, why } of touches) if (!(failed && effect === "denied")) spoke.push({ policy: policy.name, mode: policy.mode, effect, at, why: why ?? (policy.rule === null ? "the guard found something" : "the rule holds") });
+  };
+  if (!policy.perTarget) looked("request", (policies) => policies.admit());
+  else for (const target of targets) looked(`${target.provider}:${target.model}`, (policies) => lookAt(policies, target, request));
+  const { answer } = sample;
+  if (answer !== undefined && policy.guard?.onOutput === true)
+    looked("answer", (policies) => {
+      const guards = targets.length === 0 ? [policy as GuardPolicy] : [...new Set(targets.flatMap((target) => policies.output(target)))];
+      policies.guarded(() => guardText(answer, guards, policies.guardSpoke));
+    });
+  return spoke;
+}
+
+function lookAt(policies: CallPolicies, target: PolicyTarget, request: ChatRequest): void {
+  const { refusal, touches } = policies.at(target, request);
+  policies.note(touches);
+  if (refusal !== null) throw refusal;
+  policies.input(request, target);
+}
+
+function principalOf({ tenant, project, token }: Sample): Principal {
+  const { id, role, user, permissions } = token;
+  return { tokenId: id, tokenKind: user === undefined ? "project" : "personal", tenantId: tenant, projectId: project, userId: user ?? null, role, permissions: new Set(permissions), narrowing: null };
+}
+
+/** Denied: before any target, at every one of them, or in the answer. */
+function outcomeOf(spoke: readonly Spoken[], targets: readonly PolicyTarget[]): Outcome {
+  const denied = new Set(spoke.filter(({ mode, effect }) => mode === "enforce" && (effect === "denied" || effect === "failed")).map(({ at }) => at));
+  if (denied.has("request") || denied.has("answer") || (targets.length > 0 && targets.every(({ provider, model }) => denied.has(`${provider}:${model}`)))) return "deny";
+  return spoke.some(({ effect }) => effect === "masked") ? "mask" : "allow";
+}
+
+const WORDS: Readonly<Record<Outcome, string>> = { allow: "allowed", deny: "denied", mask: "masked" };
+
+function print({ sample, outcome, spoke, expected, met }: Result): void {
+  const wanted = expected === null ? "" : met === true ? " (as expected)" : ` (NOT as expected: ${WORDS[expected.outcome]}${expected.policy === undefined ? "" : ` by ${expected.policy}`})`;
+  printLine(`${sample}: ${WORDS[outcome]}${wanted}`);
+  for (const { policy, effect, at, why } of spoke) printLine(`  ${policy}: ${effect} at ${at}: ${why}`);
+}
