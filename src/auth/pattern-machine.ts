@@ -20,21 +20,43 @@ export function patternDetector(options: PatternDetector): Detector {
 
 /** Whether the pattern matches where there is nothing to match. */
 export function matchesNothing(program: PatternProgram): boolean {
-  const machine = new Machine({ mask: "", program, maxLength: 1 });
-  return machine.reachesMatch();
+  return reached(program, [program.start]).isMatch;
 }
 
 const ASCII = 128;
 const END = -1;
+const NOWHERE = 0;
+const ANYWHERE = 1;
+const AT_EDGE = 2;
+
+/** The instructions that can take the next character, whatever stands around it, but for what `never` holds; and whether the pattern can end before it. */
+function reached({ step, out, arg }: PatternProgram, from: readonly number[], never = 0): { readonly takes: readonly number[]; readonly isMatch: boolean } {
+  const seen = new Set<number>();
+  const takes: number[] = [];
+  const waiting = [...from];
+  let isMatch = false;
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    if (seen.has(at)) continue;
+    seen.add(at);
+    if (step[at] === STEP.take) takes.push(at);
+    else if (step[at] === STEP.match) isMatch = true;
+    else if (step[at] === STEP.branch) waiting.push(out[at]!, arg[at]!);
+    else if (step[at] !== STEP.fail && !(step[at] === STEP.assert && (arg[at]! & never) !== 0)) waiting.push(out[at]!);
+  }
+  return { takes, isMatch };
+}
 
 /** What all runs of one pattern share: tables, and working space of a single step. */
 class Machine {
   readonly program: PatternProgram;
   readonly maxLength: number;
   readonly accept: ((match: string) => number) | null;
-  /** Whether a match can begin with this ASCII character, and with any other. */
+  /** Where a match can begin with this ASCII character: `NOWHERE`, `ANYWHERE`, or `AT_EDGE` of a word. */
   readonly begins: Uint8Array;
+  /** Whether it can begin with any other. */
   readonly beginsBeyond: boolean;
+  /** Whether one that begins with the first ASCII character can go on with the second. */
+  readonly goesOn: Uint8Array;
   /** For each instruction that takes characters, the ASCII ones. */
   readonly #taken: readonly (Uint8Array | null)[];
   readonly #seen: Int32Array;
@@ -48,35 +70,24 @@ class Machine {
     this.#seen = new Int32Array(program.size);
     this.#stack = new Int32Array(2 * program.size + 2);
     this.#taken = program.step.map((step, at) => (step === STEP.take ? Uint8Array.from({ length: ASCII }, (_, code) => Number(program.takes(at, code))) : null));
-    const first = this.#firstTakes();
-    this.begins = Uint8Array.from({ length: ASCII }, (_, code) => Number(first.some((at) => this.#taken[at]![code] === 1)));
+    const first = reached(program, [program.start]).takes;
+    const inside = new Set(reached(program, [program.start], AT.wordEdge).takes);
+    this.begins = Uint8Array.from({ length: ASCII }, (_, code) => {
+      const able = first.filter((at) => this.#taken[at]![code] === 1);
+      return able.length === 0 ? NOWHERE : able.some((at) => inside.has(at)) ? ANYWHERE : AT_EDGE;
+    });
     this.beginsBeyond = first.some((at) => program.takesBeyondAscii(at));
+    this.goesOn = this.#secondTakes(first);
   }
 
-  /** Instructions that can take the first character, whatever stands around it. */
-  #firstTakes(): readonly number[] {
-    const found: number[] = [];
-    this.#closure((at) => found.push(at));
-    return found;
-  }
-
-  reachesMatch(): boolean {
-    return this.#closure(() => {});
-  }
-
-  #closure(onTake: (at: number) => void): boolean {
-    const { start, step, out, arg } = this.program;
-    const seen = new Set<number>();
-    const waiting = [start];
-    let reached = false;
-    for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-      if (seen.has(at)) continue;
-      seen.add(at);
-      if (step[at] === STEP.take) onTake(at);
-      else if (step[at] === STEP.match) reached = true;
-      else if (step[at] !== STEP.fail) waiting.push(out[at]!, ...(step[at] === STEP.branch ? [arg[at]!] : []));
+  #secondTakes(first: readonly number[]): Uint8Array {
+    const table = new Uint8Array(ASCII * ASCII);
+    for (let code = 0; code < ASCII; code++) {
+      if (this.begins[code] === NOWHERE) continue;
+      const { takes, isMatch } = reached(this.program, first.filter((at) => this.#taken[at]![code] === 1).map((at) => this.program.out[at]!));
+      for (let next = 0; next < ASCII; next++) table[code * ASCII + next] = Number(isMatch || takes.some((at) => this.#taken[at]![next] === 1));
     }
-    return reached;
+    return table;
   }
 
   nextStep(): void {
@@ -177,15 +188,21 @@ class MachineRun implements DetectorRun {
     return (this.#now === null || this.#now.count === 0) && this.#bestStart < 0;
   }
 
-  /** To the next character that a match can begin with. */
+  /** To the next place where a match can begin, by what two characters tell. */
   #skip({ text, base, limit }: TextWindow): void {
-    const { begins, beginsBeyond } = this.#machine;
+    const { begins, beginsBeyond, goesOn } = this.#machine;
     let index = this.#at - base;
     const end = limit - base;
-    while (index < end) {
+    for (; index < end; index++) {
       const code = text.charCodeAt(index);
-      if (code < ASCII ? begins[code] === 1 : beginsBeyond) break;
-      index++;
+      if (code >= ASCII) {
+        if (beginsBeyond) break;
+        continue;
+      }
+      const where = begins[code];
+      if (where === NOWHERE || (where === AT_EDGE && index > 0 && isWord(text.charCodeAt(index - 1)) === isWord(code))) continue;
+      const next = index + 1 < end ? text.charCodeAt(index + 1) : ASCII;
+      if (next >= ASCII || goesOn[code * ASCII + next] === 1) break;
     }
     this.#at = base + index;
   }

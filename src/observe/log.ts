@@ -138,8 +138,8 @@ function limitJson({ id, value, unit, before, reserved, settled, after, wouldRef
   return `{"id":${JSON.stringify(id)}${value === "" ? "" : text("value", value)},"unit":"${unit}","before":${before},"reserved":${reserved}${number("settled", settled)},"after":${after}${wouldRefuse ? ',"would_refuse":true' : ""}}`;
 }
 
-function policyJson({ name, effect }: PolicyTouch): string {
-  return `{"name":${JSON.stringify(name)},"effect":"${effect}"}`;
+function policyJson({ name, effect, why }: PolicyTouch): string {
+  return `{"name":${JSON.stringify(name)},"effect":"${effect}"${text("why", why ?? null)}}`;
 }
 
 function text(name: string, value: string | null, max = MAX_WORDS): string {

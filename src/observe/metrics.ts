@@ -59,6 +59,7 @@ export function openMetrics(targets: () => readonly TargetStanding[], ledger: ()
       if (record.explained) return;
       for (const { provider, code } of record.attempts) meters.attempts.inc({ provider, code: code ?? "none" });
       for (const { id, wouldRefuse } of record.limits) if (wouldRefuse) meters.wouldRefuse.inc({ limit: boundedRule(id) });
+      for (const { name, effect } of record.policies) meters.policies.inc({ policy: boundedRule(name), effect });
       const provider = record.provider ?? "none";
       // only names that a provider answered to become labels: a caller cannot make up series
       const model = record.model !== null && record.status < 400 ? boundedModel(record.model) : "none";
@@ -109,6 +110,7 @@ function metersOf(registry: Registry) {
     tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
     cost: new Counter({ name: "dragoman_cost_nano_usd_total", help: "What calls cost, in billionths of a dollar, as far as the price is known.", labelNames, registers }),
     wouldRefuse: new Counter({ name: "dragoman_limit_would_refuse_total", help: "Reservations that a limit or budget in audit mode would have refused.", labelNames: ["limit"], registers }),
+    policies: new Counter({ name: "dragoman_policies_total", help: "Calls in which a policy spoke, by what it did or would have done.", labelNames: ["policy", "effect"], registers }),
     thresholds: new Counter({ name: "dragoman_budget_thresholds_total", help: "Thresholds that budgets have reached.", labelNames: ["budget"], registers }),
     cancelled: new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers }),
     inFlight: new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers }),
