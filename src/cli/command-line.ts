@@ -45,6 +45,7 @@ function createProgram(setCode: (code: number) => void): Command {
 
   addTokenCommands(program);
   addAdminCommands(program);
+  addPolicyTest(program.commands.find((command) => command.name() === "policy")!, setCode);
   gatewayOptions(program.command("apply").description("make the gateway what documents say: print what changes, and change it; a second run changes nothing"))
     .requiredOption("-f, --file <path...>", "files and folders of YAML documents; - is standard input")
     .option("--dry-run", "print what would change, and change nothing")
@@ -71,14 +72,6 @@ function createProgram(setCode: (code: number) => void): Command {
     .addOption(config())
     .addOption(json())
     .action(async (model, options) => setCode(await (await import("./conformance.ts")).conformance(model, options, readEnvironment())));
-  const policy = program.command("policy").description("policies");
-  policy
-    .command("test")
-    .description("ask the policies of a file about sample requests, and print which speak and why; nobody is called")
-    .requiredOption("-f, --file <file>", "configuration file, or one with policies only")
-    .requiredOption("--request <file...>", "samples: requests, or requests with what is expected; files or folders")
-    .addOption(json())
-    .action(async (options) => setCode((await import("./policy-test.ts")).policyTest(options, readEnvironment())));
   program
     .command("simulate")
     .description("play calls and faults of a file against the routes of a configuration in virtual time, and print where they went; nobody is called")
@@ -94,6 +87,17 @@ function createProgram(setCode: (code: number) => void): Command {
   program.command("check").description("read a configuration file and say what is wrong with it").argument("<config>").addOption(json()).action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
   program.command("version").description("print the version").addOption(json()).action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));
   return program;
+}
+
+/** Beside what the admin API has for policies. */
+function addPolicyTest(policies: Command, setCode: (code: number) => void): void {
+  policies
+    .command("test")
+    .description("ask the policies of a file about sample requests, and print which speak and why; nobody is called")
+    .requiredOption("-f, --file <file>", "configuration file, or one with policies only")
+    .requiredOption("--request <file...>", "samples: requests, or requests with what is expected; files or folders")
+    .addOption(json())
+    .action(async (options) => setCode((await import("./policy-test.ts")).policyTest(options, readEnvironment())));
 }
 
 function addTokenCommands(program: Command): void {
