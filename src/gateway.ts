@@ -1,6 +1,5 @@
 // The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
-import { existsSync, mkdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { openLogins } from "./auth/logins.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
 import { type Crossed, thresholdWatch } from "./admission/thresholds.ts";
@@ -28,9 +27,7 @@ import { openSnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
 import { type LedgerStanding, openLedger } from "./store/open-ledger.ts";
 import { keepPruned } from "./store/call-settings.ts";
-import { openSqliteCalls } from "./store/sqlite-calls.ts";
-import { openSqliteStore } from "./store/sqlite.ts";
-import { type Store, StoreError } from "./store/store.ts";
+import { openCalls, openDatabase } from "./store/open-database.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
 import { createSocketUpstream } from "./wire/upstream-socket.ts";
 import type { UpstreamClient } from "./wire/upstream.ts";
@@ -48,28 +45,6 @@ export interface Gateway {
   reload(): Promise<void>;
   /** Takes no new calls, lets those under way finish up to `timeoutMs`, then closes everything. False when calls had to be cut. */
   close(timeoutMs: number): Promise<boolean>;
-}
-
-/** The store of a data folder that is there already, up to date: a folder that was mistyped does not become a database. Throws StoreError. */
-export async function openExistingStore(dataFolder: string): Promise<Store> {
-  if (!existsSync(databaseFile(dataFolder))) throw new StoreError("unusable", `There is no database in ${resolve(dataFolder)}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`);
-  return await openStore(dataFolder);
-}
-
-/** The store of a data folder, up to date; both are made when they are not there. Throws StoreError. */
-async function openStore(dataFolder: string): Promise<Store> {
-  try {
-    mkdirSync(dataFolder, { recursive: true });
-  } catch (error) {
-    throw new StoreError("unusable", `The data folder ${resolve(dataFolder)} cannot be made (${(error as NodeJS.ErrnoException).code}). Name another with --data (DRAGOMAN_DATA).`, error);
-  }
-  const store = await openSqliteStore({ file: databaseFile(dataFolder) });
-  await store.migrate();
-  return store;
-}
-
-function databaseFile(dataFolder: string): string {
-  return join(dataFolder, "dragoman.sqlite");
 }
 
 /** Of a credential no more than its last four characters are told. */
@@ -107,7 +82,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const targets = () => targetStandings(routing, systemClock.monotonic());
   let ledgerStanding: () => LedgerStanding | null = () => null;
   const metrics = openMetrics(targets, () => ledgerStanding());
-  const store = await openStore(options.dataFolder);
+  const { store } = await openDatabase({ ...options, environment });
   const source = await openSnapshotSource({
     file: configFile,
     store,
@@ -119,7 +94,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
-  const calls = openSqliteCalls({ file: databaseFile(options.dataFolder) });
+  const calls = await openCalls(options);
   const endPruning = keepPruned(calls, options.calls, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "calls that are too old could not be removed"));
   const ledger = await openLedger({
     folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),

@@ -44,6 +44,14 @@ function createProgram(setCode: (code: number) => void): Command {
     .action(async (options) => setCode(await (await import("./serve.ts")).serve(options, readEnvironment())));
 
   addTokenCommands(program);
+  const key = program.command("key").description("the master key, which seals the secrets in the database");
+  key
+    .command("rotate")
+    .description("seal every secret of the database again under the newest master key; makes a new one where the key file is the gateway's own")
+    .addOption(data())
+    .addOption(config())
+    .addOption(json())
+    .action(async (options) => setCode(await (await import("./key.ts")).rotate(options, readEnvironment())));
   addAdminCommands(program);
   addPolicyTest(program.commands.find((command) => command.name() === "policy")!, setCode);
   gatewayOptions(program.command("apply").description("make the gateway what documents say: print what changes, and change it; a second run changes nothing"))

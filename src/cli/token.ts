@@ -2,19 +2,14 @@
 // a data folder, over its admin API.
 import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } from "../auth/token-admin.ts";
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
 import { systemClock } from "../core/clock.ts";
-import { openExistingStore, PROVIDER_FAMILIES } from "../gateway.ts";
-import { loadConfiguration } from "../snapshot/configuration.ts";
 import { LOCAL_ACTOR } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
 import type { Writer } from "../store/writer.ts";
+import { type DatabaseFlags, withDatabase } from "./database.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
-export interface StoreFlags {
-  readonly data?: string;
-  readonly config?: string;
-  readonly json?: true;
+export interface StoreFlags extends DatabaseFlags {
   /** Of a gateway, in place of a data folder. */
   readonly url?: string;
   readonly token?: string;
@@ -83,31 +78,18 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
     );
 }
 
-function printIssued({ id, text, record }: IssuedToken, flags: StoreFlags): void {
+function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFlags): void {
   if (flags.json === true)
     printJson({ id, token: text, name: record.name, kind: record.kind, tenant: record.tenantId, project: record.projectId, user: record.userId, role: record.role, permissions: record.permissions, models: record.models, routes: record.routes, ip: record.ipRanges, expires_at: iso(record.expiresAtMs) });
   else printLine(`${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`);
 }
 
-async function withChange<T>(flags: StoreFlags, environment: Environment, work: (writer: Writer) => Promise<T>): Promise<T> {
+async function withChange<T>(flags: DatabaseFlags, environment: Environment, work: (writer: Writer) => Promise<T>): Promise<T> {
   return withStore(flags, environment, async (store) => (await store.change(LOCAL_ACTOR, work)).result);
 }
 
-async function withStore<T>(flags: StoreFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openExistingStore(dataFolderOf(flags, environment));
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
-}
-
-/** The configuration is read only where it decides: it may need variables that this shell does not have. */
-function dataFolderOf(flags: StoreFlags, environment: Environment): string {
-  const named = flags.data ?? environment.dataFolder;
-  if (named !== null && named !== "") return named;
-  const file = resolveConfigFile({ flags, environment });
-  return resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) }).dataFolder;
+function withStore<T>(flags: DatabaseFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {
+  return withDatabase(flags, environment, ({ store }) => work(store));
 }
 
 function iso(ms: number): string {

@@ -1,6 +1,6 @@
 // The only reader of the process's environment. It is read once, at the start; what a variable means is here, what overrides what in
 // server-options.ts.
-import { HOST, LOG_LEVELS, type LogLevel } from "./sections.ts";
+import { HOST, isDatabaseUrl, LOG_LEVELS, type LogLevel } from "./sections.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 
 /** The variables that the gateway itself understands; beside them the keys of providers, and whatever the file names in `${NAME}`. */
@@ -8,6 +8,9 @@ export const VARIABLES = {
   PORT: "Port to listen on.",
   DRAGOMAN_HOST: "Address to listen on.",
   DRAGOMAN_DATA: "Folder of the database.",
+  DATABASE_URL: "Address of a PostgreSQL database, `postgresql://user:password@host:port/database`, in place of SQLite in the data folder.",
+  DRAGOMAN_MASTER_KEY: "Key that seals the secrets in the database: 32 bytes in base64. Several with commas: the first seals, all of them open.",
+  DRAGOMAN_MASTER_KEY_FILE: "Absolute path of a file with the master key, one key a line. Without both, SQLite's is `master.key` in the data folder, which the first start makes.",
   DRAGOMAN_CONFIG: "Configuration file. Without it `dragoman.yaml` of the working directory is read, if there is one.",
   DRAGOMAN_URL: "Address of the gateway that the command line administers.",
   DRAGOMAN_TOKEN: "Access token with which the command line calls the gateway.",
@@ -20,6 +23,7 @@ export interface Environment {
   readonly port: number | null;
   readonly host: string | null;
   readonly dataFolder: string | null;
+  readonly databaseUrl: string | null;
   readonly configFile: string | null;
   readonly logLevel: LogLevel | null;
   readonly allowPrivateAddresses: boolean | null;
@@ -43,6 +47,7 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     port: read("PORT", "a port from 0 to 65535", parsePort),
     host: read("DRAGOMAN_HOST", "a host name or an address, without scheme and port", parseHost),
     dataFolder: read("DRAGOMAN_DATA", "a path", text),
+    databaseUrl: read("DATABASE_URL", "an address such as postgresql://user:password@host:5432/dragoman", (value) => (isDatabaseUrl(value) ? value : undefined)),
     configFile: read("DRAGOMAN_CONFIG", "a path", text),
     logLevel: read("DRAGOMAN_LOG_LEVEL", `one of ${LOG_LEVELS.join(", ")}`, (value) => LOG_LEVELS.find((level) => level === value.toLowerCase())),
     allowPrivateAddresses: read("DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "1 or 0", parseSwitch),

@@ -26,28 +26,34 @@ export class SealError extends Error {
   }
 }
 
-/** The first key seals, all of them open. Each has 32 bytes. */
-export function openSealer(keys: readonly Uint8Array[]): Sealer {
-  const [newest] = keys;
-  if (newest === undefined) throw new Error("a sealer needs a key");
-  const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
-  const newestId = keyIdOf(newest);
+/**
+ * The first key seals, all of them open. Each has 32 bytes. `readAgain`: where the keys are, asked when a text names a key that is not known: somebody may
+ * have put a new one there.
+ */
+export function openSealer(keys: readonly Uint8Array[], readAgain: (() => readonly Uint8Array[]) | null = null): Sealer {
+  if (keys.length === 0) throw new Error("a sealer needs a key");
+  let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
+  const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
+  const keyOf = (id: string): Uint8Array | undefined => {
+    if (!byId.has(id) && readAgain !== null) byId = new Map(readAgain().map((key) => [keyIdOf(key), key]));
+    return byId.get(id);
+  };
   const open = (sealed: string, place: string): string => {
     const [, keyId = "", handle = "", text = ""] = SEALED.exec(sealed) ?? [];
     if (keyId === "") throw new SealError("it is no sealed text of this version");
-    const key = byId.get(keyId);
+    const key = keyOf(keyId);
     if (key === undefined) throw new SealError(`it was sealed with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`);
     return decrypted(key, Buffer.from(text, "base64url"), boundTo(keyId, handle, place), keyId);
   };
   return {
-    seal: (secret, place) => encrypted(newest, newestId, randomBytes(6).toString("hex"), secret, place),
+    seal: (secret, place) => encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
     open,
-    reseal: (text, place) => (text.startsWith(`${PREFIX}${newestId}:`) ? text : encrypted(newest, newestId, handleOf(text) ?? "", open(text, place), place)),
+    reseal: (text, place) => (text.startsWith(`${PREFIX}${newest()[0]}:`) ? text : encrypted(newest(), handleOf(text) ?? "", open(text, place), place)),
   };
 }
 
 /** Names a key without telling it. */
-export function keyIdOf(key: Uint8Array): string {
+function keyIdOf(key: Uint8Array): string {
   return createHash("sha256").update("dragoman master key\0").update(key).digest("hex").slice(0, 8);
 }
 
@@ -60,7 +66,7 @@ function boundTo(keyId: string, handle: string, place: string): Buffer {
   return Buffer.from(`${PREFIX}${keyId}:${handle}\0${place}`);
 }
 
-function encrypted(key: Uint8Array, keyId: string, handle: string, secret: string, place: string): string {
+function encrypted([keyId, key]: readonly [string, Uint8Array], handle: string, secret: string, place: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(keyId, handle, place));
   const bytes = Buffer.concat([nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);

@@ -27,6 +27,10 @@ function isProxyUrl(text: string): boolean {
   return /^https?:\/\/[^\s/]+\/?$/i.test(text) && URL.canParse(text);
 }
 
+export function isDatabaseUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
+}
+
 export const serverSection = z
   .strictObject({
     host: z.string().regex(HOST, "expected a host name or an address, without scheme and port").default(DEFAULT_HOST).meta({
@@ -41,6 +45,11 @@ export const serverSection = z
       description: "Folder of the database. A relative path starts at the working directory.",
       variable: "DRAGOMAN_DATA",
       flag: "--data",
+    }),
+    database_url: z.string().refine(isDatabaseUrl, 'expected an address such as "postgresql://user:password@host:5432/dragoman"').optional().meta({
+      title: "Database",
+      description: 'Address of a PostgreSQL database, for several gateways on one; best as `"${file:/run/secrets/database_url}"`, because it holds a password. Not set: SQLite in the data folder. It needs a master key: `DRAGOMAN_MASTER_KEY`.',
+      variable: "DATABASE_URL",
     }),
     upstream_proxy: z.string().refine(isProxyUrl, 'expected an http or https address such as "http://proxy.internal:3128"').optional().meta({
       title: "Proxy",
@@ -72,6 +81,7 @@ export const serverSection = z
     host: file.host,
     port: file.port,
     data: file.data,
+    databaseUrl: file.database_url ?? null,
     upstreamProxy: file.upstream_proxy ?? null,
     staleSnapshot: file.stale_snapshot,
     proxyTrust: file.trusted_proxies.length === 0 ? null : { proxies: compileIpRanges(file.trusted_proxies), header: file.proxy_header },
@@ -90,7 +100,7 @@ export const serverSection = z
     } satisfies ServerLimits,
   }))
   .prefault({})
-  .meta({ title: "Server", description: "Where the gateway listens, and the bounds within which it works. `host`, `port`, `data` and `upstream_proxy` are read at the start; all others take effect when the file is saved." });
+  .meta({ title: "Server", description: "Where the gateway listens, and the bounds within which it works. `host`, `port`, `data`, `database_url` and `upstream_proxy` are read at the start; all others take effect when the file is saved." });
 
 export const logSection = z
   .strictObject({

@@ -18,6 +18,8 @@ export interface ServerOptions {
   readonly port: number;
   /** As given: relative to the working directory, or absolute. */
   readonly dataFolder: string;
+  /** Address of PostgreSQL, which holds a password; null: SQLite in the data folder. */
+  readonly databaseUrl: string | null;
   readonly logLevel: LogLevel;
   /** HTTP proxy for calls to providers; null: none. */
   readonly upstreamProxy: string | null;
@@ -27,7 +29,7 @@ export interface ServerOptions {
 
 /** The part of the file that is read once, at the start. Its defaults are filled in. */
 export interface StartOptions {
-  readonly server: { readonly host: string; readonly port: number; readonly data: string; readonly upstreamProxy: string | null };
+  readonly server: { readonly host: string; readonly port: number; readonly data: string; readonly databaseUrl: string | null; readonly upstreamProxy: string | null };
   readonly log: { readonly level: LogLevel };
   readonly ledger: { readonly sync: "background" | "before_answer"; readonly onFull: "refuse" | "continue"; readonly folder: string | null };
   readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
@@ -60,6 +62,7 @@ export function resolveServerOptions({ flags, environment, file }: { readonly fl
     port: port ?? environment.port ?? file.server.port,
     host: host ?? environment.host ?? file.server.host,
     dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
+    databaseUrl: environment.databaseUrl ?? file.server.databaseUrl,
     logLevel: environment.logLevel ?? file.log.level,
     upstreamProxy: file.server.upstreamProxy,
     ledger: file.ledger,

@@ -8,11 +8,12 @@ import { readContents } from "./kysely-contents.ts";
 import { writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
+import { reseal } from "./kysely-reseal.ts";
 import { openWriter } from "./kysely-writer.ts";
 import { type Actor, type FirstIdentities, type Identities, LOCAL_ACTOR } from "./records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./rows.ts";
 import type { Schema } from "./schema.ts";
-import type { Store } from "./store.ts";
+import { type Resealed, type Store, StoreError } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
 type Tx = Transaction<Schema>;
@@ -42,6 +43,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     readContents: (known = null) => readContents(db, sealer, known),
     change,
     note: async (actor, note) => void (await writeHistory(db, { actor, atMs: clock.now(), revision: null, entries: [{ ...note, isChange: false }], steps: [], rolledBackTo: null })),
+    reseal: () => resealing(db, options),
     // Asked before the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) => !(await hasTenant(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
     close,
@@ -78,6 +80,19 @@ async function changing<T>(db: Db, { sealer, clock = systemClock, announce }: Ky
     if (error instanceof TakenBack) return error.changed as Changed<T>;
     throw error;
   }
+}
+
+/** The revision moves with it, so that every gateway reads again and finds the new key. */
+function resealing(db: Db, { sealer, clock = systemClock, announce }: KyselyStoreOptions): Promise<Resealed> {
+  if (sealer === null) throw new StoreError("unusable", "There is no master key.");
+  return db.transaction().execute(async (tx) => {
+    const counter = await moveRevision(tx);
+    const done = await reseal(tx, sealer);
+    const note = `${done.resealed} rows are under the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be opened`}.`;
+    await writeHistory(tx, { actor: LOCAL_ACTOR, atMs: clock.now(), revision: null, entries: [{ action: "rotate", outcome: "done", kind: "master_key", tenantId: null, note, isChange: false }], steps: [], rolledBackTo: null });
+    await announce?.(tx, counter);
+    return done;
+  });
 }
 
 async function moveRevision(tx: Tx): Promise<bigint> {

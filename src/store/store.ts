@@ -21,6 +21,13 @@ export class StoreError extends Error {
   }
 }
 
+export interface Resealed {
+  /** Rows that are under another key now. */
+  readonly resealed: number;
+  /** What no key opens, a sentence each; it stays as it is. */
+  readonly unopened: readonly string[];
+}
+
 /** Every method but migrate() and close() expects a migrated schema, is one transaction, and throws StoreError. */
 export interface Store extends Reader {
   /** Brings the schema up to date; safe when several processes do it at once. Refuses a database that a newer version has migrated. */
@@ -44,6 +51,9 @@ export interface Store extends Reader {
   change<T>(actor: Actor, work: (writer: Writer) => Promise<T>, options?: ChangeOptions): Promise<Changed<T>>;
   /** For what was refused or only looked at: a row of the audit log alone. */
   note(actor: Actor, note: AuditNote): Promise<void>;
+
+  /** Seals everything again under the newest master key. */
+  reseal(): Promise<Resealed>;
 
   /** Creates all of it when there is no tenant yet, and tells whether it did. Of several processes that try at once, one does. */
   createFirst(first: FirstIdentities): Promise<boolean>;

@@ -35,6 +35,7 @@ describe("without a file", () => {
         host: "127.0.0.1",
         port: 4100,
         data: "data",
+        databaseUrl: null,
         upstreamProxy: null,
         staleSnapshot: "serve",
         proxyTrust: null,

@@ -1,7 +1,8 @@
 // Decisions 2.1 to 2.7 for personal tokens over the real process: what they reach follows their user's roles in the database within a second, a call that runs keeps
 // what it was let in with, and neither scope nor token is sent to a provider.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openExistingStore } from "../../src/gateway.ts";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { openExistingDatabase } from "../../src/store/open-database.ts";
 import { createToken, rotateToken } from "../../src/auth/token-admin.ts";
 import type { Role } from "../../src/core/identity.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
@@ -22,7 +23,7 @@ const put = (userId: string, projectId: string | null, role: Role, tenantId = "d
 beforeAll(async () => {
   upstream = startUpstream(() => Response.json(openaiAnswer()));
   gateway = await startGateway({ config: `providers: { local: { type: custom, base_url: "${upstream.url}" } }\n` });
-  store = await openExistingStore(gateway.dataFolder);
+  ({ store } = await openExistingDatabase({ dataFolder: gateway.dataFolder, databaseUrl: null, environment: readEnvironment({}) }));
   await change(async (writer) => {
     for (const id of ["red", "green", "blue"]) await writer.createProject({ id, tenantId: "default", name: id });
     await writer.createTenant({ id: "beta", name: "Beta" });

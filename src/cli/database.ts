@@ -1,0 +1,39 @@
+// The database for commands that work on it themselves, also while a server runs on it: the one that the server of this folder and environment uses.
+import { readFileSync } from "node:fs";
+import type { Environment } from "../config/environment.ts";
+import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
+import { PROVIDER_FAMILIES } from "../gateway.ts";
+import { loadConfiguration } from "../snapshot/configuration.ts";
+import { type DatabaseOptions, openExistingDatabase, type SealedDatabase } from "../store/open-database.ts";
+
+export interface DatabaseFlags {
+  readonly data?: string;
+  readonly config?: string;
+  readonly json?: true;
+}
+
+export async function withDatabase<T>(flags: DatabaseFlags, environment: Environment, work: (database: SealedDatabase) => Promise<T>): Promise<T> {
+  const database = await openExistingDatabase({ ...placeOf(flags, environment), environment });
+  try {
+    return await work(database);
+  } finally {
+    await database.store.close();
+  }
+}
+
+/** The configuration is read only where it decides: it may need variables that this shell does not have. */
+function placeOf(flags: DatabaseFlags, environment: Environment): Omit<DatabaseOptions, "environment"> {
+  const file = resolveConfigFile({ flags, environment });
+  const named = flags.data ?? environment.dataFolder ?? "";
+  const { databaseUrl } = environment;
+  if (named !== "" && (databaseUrl !== null || file === null || !namesDatabase(file))) return { dataFolder: named, databaseUrl };
+  return resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+}
+
+function namesDatabase(file: string): boolean {
+  try {
+    return readFileSync(file, "utf8").includes("database_url");
+  } catch {
+    return false; // a file that was not needed need not be there
+  }
+}

@@ -1,0 +1,58 @@
+// Everything that is sealed, sealed again under the newest master key: resources, their earlier versions, answers that are kept. One transaction, under the
+// lock of changes, so that none is lost between reading and writing.
+import type { Transaction } from "kysely";
+import { SealError, type Sealer } from "../config/sealing.ts";
+import type { JsonObject } from "../core/json.ts";
+import { answerPlace } from "./kept-answers.ts";
+import type { StoredResource } from "./rows.ts";
+import type { Schema } from "./schema.ts";
+import { resealedDocument } from "./secret-fields.ts";
+import type { Resealed } from "./store.ts";
+
+type Tx = Transaction<Schema>;
+
+export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
+  let resealed = 0;
+  const unopened = new Set<string>();
+  /** Null: it stays as it is. */
+  const again = (what: string, text: string, make: () => string): string | null => {
+    try {
+      const made = make();
+      return made === text ? null : made;
+    } catch (error) {
+      if (!(error instanceof SealError)) throw error;
+      unopened.add(`${what}: ${error.message}`);
+      return null;
+    }
+  };
+  for (const { id, kind, name, document } of await tx.selectFrom("resources").selectAll().execute()) {
+    const made = again(`${kind} ${name ?? id}`, document, () => JSON.stringify(resealedDocument(kind as StoredResource["kind"], id, JSON.parse(document) as JsonObject, sealer)));
+    if (made === null) continue;
+    await tx.updateTable("resources").set({ document: made }).where("id", "=", id).execute();
+    resealed++;
+  }
+  for (const row of await tx.selectFrom("version_changes").selectAll().execute()) {
+    const state = (text: string | null): string | null =>
+      text === null ? null : again(`${row.kind} ${row.name ?? row.resource_id} in version ${row.version}`, text, () => JSON.stringify(resealedState(JSON.parse(text) as StoredResource, sealer)));
+    const [before, after] = [state(row.value_before), state(row.value_after)];
+    if (before === null && after === null) continue;
+    await tx
+      .updateTable("version_changes")
+      .set({ value_before: before ?? row.value_before, value_after: after ?? row.value_after })
+      .where("version", "=", row.version)
+      .where("ordinal", "=", row.ordinal)
+      .execute();
+    resealed++;
+  }
+  for (const { token_id: tokenId, answer_key: key, body } of await tx.selectFrom("kept_answers").select(["token_id", "answer_key", "body"]).execute()) {
+    const made = again("an answer that is kept", body, () => sealer.reseal(body, answerPlace(tokenId, key)));
+    if (made === null) continue;
+    await tx.updateTable("kept_answers").set({ body: made }).where("token_id", "=", tokenId).where("answer_key", "=", key).execute();
+    resealed++;
+  }
+  return { resealed, unopened: [...unopened] };
+}
+
+function resealedState(resource: StoredResource, sealer: Sealer): StoredResource {
+  return { ...resource, document: resealedDocument(resource.kind, resource.id, resource.document, sealer) };
+}

@@ -1,0 +1,69 @@
+// Opens the database that the configuration names, brought up to date: PostgreSQL where there is an address, else one file in the data folder.
+import { existsSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Variables } from "../config/expansion.ts";
+import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
+import { openSealer } from "../config/sealing.ts";
+import type { CallStore } from "./calls.ts";
+import type { Database } from "./database.ts";
+import { openSqliteCalls } from "./sqlite-calls.ts";
+import { openSqliteDatabase } from "./sqlite.ts";
+import { StoreError } from "./store.ts";
+
+export interface DatabaseOptions {
+  readonly dataFolder: string;
+  /** Of PostgreSQL; null: SQLite in the data folder. */
+  readonly databaseUrl: string | null;
+  /** For the master key alone. */
+  readonly environment: Variables;
+}
+
+export interface SealedDatabase extends Database {
+  readonly keys: MasterKeys;
+}
+
+/** The database of a data folder that is there already: a folder that was mistyped does not become one. Throws StoreError, ConfigurationError. */
+export async function openExistingDatabase(options: DatabaseOptions): Promise<SealedDatabase> {
+  const { dataFolder, databaseUrl } = options;
+  if (databaseUrl === null && !existsSync(databaseFile(dataFolder)))
+    throw new StoreError("unusable", `There is no database in ${resolve(dataFolder)}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`);
+  return await openDatabase(options);
+}
+
+/** Folder, database and, with SQLite, master key are made when they are not there. Throws StoreError, ConfigurationError. */
+export async function openDatabase({ dataFolder, databaseUrl, environment }: DatabaseOptions): Promise<SealedDatabase> {
+  try {
+    mkdirSync(dataFolder, { recursive: true });
+  } catch (error) {
+    throw new StoreError("unusable", `The data folder ${resolve(dataFolder)} cannot be made (${(error as NodeJS.ErrnoException).code}). Name another with --data (DRAGOMAN_DATA).`, error);
+  }
+  // a key that each replica made for itself would open nothing of the others
+  const keys = findMasterKeys({ environment, dataFolder, mayCreate: databaseUrl === null });
+  if (keys === null)
+    throw new StoreError("unusable", "With PostgreSQL the master key has to be given: set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), or DRAGOMAN_MASTER_KEY_FILE to a file with it, the same for every replica. Keep a copy apart from the database.");
+  const sealer = openSealer(keys.read(), keys.file === null ? null : () => keys.read());
+  const database = databaseUrl === null ? await openSqliteDatabase({ file: databaseFile(dataFolder), sealer }) : await openPostgres(databaseUrl, { sealer });
+  try {
+    await database.store.migrate();
+  } catch (error) {
+    await database.store.close();
+    throw error;
+  }
+  return { ...database, keys };
+}
+
+/** The calls that are in the same database, on connections of their own. */
+export async function openCalls({ dataFolder, databaseUrl }: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<CallStore> {
+  if (databaseUrl === null) return openSqliteCalls({ file: databaseFile(dataFolder) });
+  return (await import("./postgres-calls.ts")).openPostgresCalls({ url: databaseUrl });
+}
+
+/** The driver takes 20 ms and some megabytes to load, which nobody without it pays. */
+async function openPostgres(url: string, options: { readonly sealer: ReturnType<typeof openSealer> }): Promise<Database> {
+  const { openPostgresDatabase } = await import("./postgres.ts");
+  return openPostgresDatabase({ url, ...options });
+}
+
+function databaseFile(dataFolder: string): string {
+  return join(dataFolder, "dragoman.sqlite");
+}
