@@ -55,6 +55,25 @@ describe("the nouns", () => {
     expect((await cli("tenant", "delete", "acme")).code).toBe(0);
   }, 30_000);
 
+  test("[d9.3] usage and calls are told, as tables, JSON and CSV", async () => {
+    for (let times = 0; times < 3; times++) expect((await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).status).toBe(200);
+    let calls: readonly any[] = [];
+    for (let tries = 0; tries < 100 && calls.length < 3; tries++) {
+      calls = await json("call", "list");
+      await Bun.sleep(50);
+    }
+    expect(calls.map((one) => [one.model, one.status])).toEqual(Array.from({ length: 3 }, () => ["echo", 200]));
+    expect(await json("call", "get", calls[0].trace_id)).toMatchObject({ trace_id: calls[0].trace_id });
+    let usage: readonly any[] = [];
+    for (let tries = 0; tries < 100 && usage[0]?.calls !== 3; tries++) {
+      usage = await json("usage", "--by", "project,model");
+      await Bun.sleep(50);
+    }
+    expect(usage).toMatchObject([{ group: { project: "default", model: "echo" }, calls: 3, errors: 0 }]);
+    expect((await cli("usage", "--by", "model", "--csv")).stdout.split("\n").slice(0, 2).map((line) => line.split(",").slice(0, 3))).toEqual([["model", "calls", "errors"], ["echo", "3", "0"]]);
+    expect((await cli("usage", "--by", "model")).stdout).toMatch(/^model=echo +3 +0 /m);
+  }, 30_000);
+
   test("tables have a head and a row for each thing", async () => {
     const { stdout } = await cli("project", "list");
     expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([["ID", "TENANT", "NAME"], ["default", "default", "Default"], [""]]);

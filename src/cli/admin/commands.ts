@@ -19,7 +19,7 @@ export function gatewayOptions(command: Command): Command {
 }
 
 function addVerb(parent: Command, noun: Noun, verb: Verb): void {
-  const command = gatewayOptions(parent.command(verb).description(verb === "list" || noun.named !== null ? WORDS[verb] : SINGLE[verb]));
+  const command = gatewayOptions(parent.command(verb, { isDefault: noun.verbs.length === 1 }).description(verb === "list" || noun.named !== null ? WORDS[verb] : SINGLE[verb]));
   const takesName = noun.named !== null && verb !== "list";
   const needsName = takesName && (verb !== "create" || noun.named === "id");
   if (takesName) command.argument(needsName ? `<${noun.named === "user_id" ? "user" : "name"}>` : "[name]");
@@ -29,6 +29,7 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
     command.option("--most <n>", "print so many at most", positiveInteger);
     if (noun.filters !== undefined) command.option("--filter <field=value...>", `only those with: ${noun.filters.join(", ")}`);
   }
+  if (verb === "list" && noun.sums === true) command.option("--by <words>", "told apart by these, with commas between: tenant, project, token, user, route, provider, model, day").option("--order <word>", "the largest first: cost, calls or tokens").option("--csv", "print CSV");
   if (verb === "create" || verb === "update") command.option("-f, --file <file>", "fields, as YAML or JSON; - is standard input").option("--set <field=value...>", "single fields, such as limit=10 or scope.user=*");
   if (verb === "set") command.requiredOption("--role <role>", "owner, admin, maintainer, developer or viewer; in a project at most maintainer");
   if (verb !== "list" && verb !== "get") command.option("--dry-run", "check everything and change nothing");

@@ -17,6 +17,8 @@ export interface Noun {
   readonly told?: string;
   /** Field by title; a dot leads into an object. */
   readonly columns: Readonly<Record<string, string>>;
+  /** Sums, told apart by what is asked for; as CSV too. */
+  readonly sums?: true;
   /** Further filters of a list. */
   readonly filters?: readonly string[];
 }
@@ -40,6 +42,15 @@ export const NOUNS: readonly Noun[] = [
   {
     word: "audit", many: "what was changed and refused", path: "audit", place: "either", verbs: ["list"], named: null,
     columns: { AT: "at", WHO: "actor", DID: "action", OUTCOME: "outcome", KIND: "kind", TARGET: "target_id", NAME: "target_name" }, filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "from", "to"],
+  },
+  {
+    word: "usage", many: "sums of calls, tokens and cost", path: "usage", place: "either", verbs: ["list"], named: null, sums: true,
+    columns: { OF: "group", CALLS: "calls", ERRORS: "errors", PROMPT: "prompt_tokens", COMPLETION: "completion_tokens", USD: "cost_usd" }, filters: ["from", "to", "project_id", "token_id", "user_id", "end_user", "route", "provider", "model"],
+  },
+  {
+    word: "call", many: "single calls", path: "calls", place: "either", verbs: ["list", "get"], named: "id",
+    columns: { AT: "at", "TRACE ID": "trace_id", PROJECT: "project_id", MODEL: "model", STATUS: "status", CODE: "code", PROMPT: "prompt_tokens", COMPLETION: "completion_tokens", USD: "cost_usd", MS: "total_ms" },
+    filters: ["from", "to", "project_id", "token_id", "user_id", "end_user", "route", "provider", "model", "outcome", "status", "code"],
   },
   { word: "history", many: "versions of the configuration", path: "versions", place: "either", verbs: ["list", "get"], named: "id", columns: { VERSION: "number", AT: "at", WHO: "actor", CHANGES: "changes", "BACK TO": "rolled_back_to" } },
 ];

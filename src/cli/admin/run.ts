@@ -17,6 +17,9 @@ export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly most?: number;
   readonly role?: string;
   readonly filter?: readonly string[];
+  readonly by?: string;
+  readonly order?: string;
+  readonly csv?: true;
 }
 
 export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: NounFlags, environment: Environment): Promise<void> {
@@ -61,9 +64,21 @@ export function placePath({ place }: Pick<Noun, "place">, { tenant = DEFAULT_TEN
 
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {
   const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
-  const things = await client.list(`${placePath(noun, flags)}/${noun.path}`, { ...tenant, ...filters(noun, flags) }, flags.most);
+  const path = `${placePath(noun, flags)}/${noun.path}`;
+  const query = { ...tenant, ...filters(noun, flags), ...(flags.by !== undefined && { by: flags.by }), ...(flags.order !== undefined && { order: flags.order }) };
+  const things = await client.list(path, query, flags.most);
+  if (flags.csv === true) return printCsv(things);
   if (flags.json === true) return printJson(things);
   printTable(Object.keys(noun.columns), things.map((thing) => Object.values(noun.columns).map((field) => cell(thing, field))));
+}
+
+/** RFC 4180, with a column for each word of the group and each sum. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+function printCsv(rows: readonly JsonObject[]): void {
+  const safe = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+  const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const flat = rows.map(({ group, ...sums }) => Object.entries({ ...(isObject(group) && group), ...sums }).filter(([, value]) => !isObject(value)));
+  const lines = flat.map((fields) => fields.map(([, value]) => quoted(safe(value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value)))));
+  for (const line of [(flat[0] ?? []).map(([name]) => name), ...lines]) printLine(line.join(","));
 }
 
 function filters({ filters: known = [], many }: Noun, { filter = [] }: NounFlags): Readonly<Record<string, string>> {
