@@ -99,17 +99,29 @@ export class JournalWriter {
   #target(): number {
     if (this.#fd !== null && this.#position < this.#options.segmentBytes) return this.#fd;
     try {
-      const next = this.#options.disk.create(segmentPath(this.#options.folder, this.#segment + 1));
+      const { fd, segment } = this.#create();
       this.leaveSegment();
-      this.#fd = next;
-      this.#segment += 1;
+      this.#fd = fd;
+      this.#segment = segment;
       this.#position = 0;
       this.#isFolderSynced = false;
-      return next;
+      return fd;
     } catch (thrown) {
       // a segment that is too long is better than none
       if (this.#fd === null) throw thrown;
       return this.#fd;
+    }
+  }
+
+  /** A number may be taken: by a process that ended later than its folder was let go. */
+  #create(): { readonly fd: number; readonly segment: number } {
+    const { disk, folder } = this.#options;
+    for (let segment = this.#segment + 1; ; segment++) {
+      try {
+        return { fd: disk.create(segmentPath(folder, segment)), segment };
+      } catch (fault) {
+        if ((fault as NodeJS.ErrnoException).code !== "EEXIST") throw fault;
+      }
     }
   }
 

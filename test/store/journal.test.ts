@@ -205,6 +205,18 @@ describe("segments", () => {
     await journal.end();
   });
 
+  test("a number that is taken already is passed over", async () => {
+    const folder = newFolder();
+    const late = newJournal(folder, { firstSegment: 3 });
+    late.open(aCall());
+    const journal = newJournal(folder, { firstSegment: 2, segmentBytes: 500 });
+    for (let count = 0; count < 3; count++) journal.open(aCall());
+    expect(journal.refusal()).toBeNull();
+    expect(segmentsOf(folder)).toEqual([2, 3, 4]);
+    expect(inspectJournal(folder).openings).toHaveLength(4);
+    await Promise.all([journal.end(), late.end()]);
+  });
+
   test("stay where the disk does not take the openings again", async () => {
     const disk = testDisk();
     const folder = newFolder();
