@@ -1,0 +1,74 @@
+// Sums of calls as reports show them: JSON and CSV. Sums are written digit by digit, however large they are; dollars are decimal numbers in text.
+import type { Json, JsonObject, RawNumber } from "../core/json.ts";
+import { LATENCY_BOUNDS_MS, type UsageDimension, type UsageRow, type UsageSums } from "../store/calls.ts";
+
+const NANO_DIGITS = 9;
+
+/** Exact US dollars. */
+export function usdOf(nanoUsd: bigint): string {
+  const text = nanoUsd.toString().padStart(NANO_DIGITS + 1, "0");
+  const fraction = text.slice(-NANO_DIGITS).replace(/0+$/, "");
+  return text.slice(0, -NANO_DIGITS) + (fraction === "" ? "" : `.${fraction}`);
+}
+
+/** Where a share of the calls ended at the latest, in milliseconds, as far as buckets can tell; null: there are none. */
+export function latencyAt(share: number, latency: readonly bigint[]): number | null {
+  const counts = latency.map(Number);
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  if (all === 0) return null;
+  let left = all * share;
+  for (const [index, count] of counts.entries()) {
+    if (count > 0 && left <= count) {
+      const lower = LATENCY_BOUNDS_MS[index - 1] ?? 0;
+      const upper = LATENCY_BOUNDS_MS[index];
+      // above the last bound nothing is known but that
+      return upper === undefined ? lower : Math.round(lower + (upper - lower) * (left / count));
+    }
+    left -= count;
+  }
+  return LATENCY_BOUNDS_MS.at(-1)!;
+}
+
+const native = JSON as unknown as { rawJSON(text: string): RawNumber };
+const exact = (value: bigint): Json => (value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : native.rawJSON(value.toString()));
+
+export function shownSums(sums: UsageSums): JsonObject {
+  return {
+    calls: exact(sums.calls),
+    errors: exact(sums.errors),
+    unpriced_calls: exact(sums.unpriced),
+    prompt_tokens: exact(sums.promptTokens),
+    completion_tokens: exact(sums.completionTokens),
+    cached_tokens: exact(sums.cachedTokens),
+    reasoning_tokens: exact(sums.reasoningTokens),
+    cost_usd: usdOf(sums.costNanoUsd),
+    mean_ms: sums.calls === 0n ? null : Number(sums.totalMs / sums.calls),
+    p50_ms: latencyAt(0.5, sums.latency),
+    p95_ms: latencyAt(0.95, sums.latency),
+  };
+}
+
+export function shownRow(by: readonly UsageDimension[], { group, sums }: UsageRow): JsonObject {
+  return { ...Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])), ...shownSums(sums) };
+}
+
+const CSV_SUMS = ["calls", "errors", "unpriced_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_usd", "mean_ms", "p50_ms", "p95_ms"] as const;
+
+/** RFC 4180, with a line of names. */
+export function csvOf(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {
+  const lines = rows.map(({ group, sums }) => {
+    const shown = shownSums(sums);
+    return [...group.map((value) => cell(value ?? "")), ...CSV_SUMS.map((name) => figure(shown[name]))];
+  });
+  return [[...by, ...CSV_SUMS], ...lines].map((line) => `${line.join(",")}\r\n`).join("");
+}
+
+function figure(value: Json | undefined): string {
+  return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** What a spreadsheet would take for a formula stands behind an apostrophe: names are the callers'. https://owasp.org/www-community/attacks/CSV_Injection */
+function cell(text: string): string {
+  const harmless = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /["',\r\n\s]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
