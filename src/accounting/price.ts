@@ -62,11 +62,11 @@ export function usdPerToken(rate: number): string {
   return decimal(rate, RATE_DIGITS);
 }
 
-export function usd(nanoUsd: number): string {
+export function usd(nanoUsd: number | bigint): string {
   return decimal(nanoUsd, NANO_DIGITS);
 }
 
-function decimal(value: number, digits: number): string {
+function decimal(value: number | bigint, digits: number): string {
   const text = String(value).padStart(digits + 1, "0");
   const fraction = text.slice(-digits).replace(/0+$/, "");
   return text.slice(0, -digits) + (fraction === "" ? "" : `.${fraction}`);

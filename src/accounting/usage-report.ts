@@ -1,15 +1,7 @@
 // Sums of calls as reports show them: JSON and CSV. Sums are written digit by digit, however large they are; dollars are decimal numbers in text.
 import type { Json, JsonObject, RawNumber } from "../core/json.ts";
 import { LATENCY_BOUNDS_MS, type UsageDimension, type UsageRow, type UsageSums } from "../store/calls.ts";
-
-const NANO_DIGITS = 9;
-
-/** Exact US dollars. */
-export function usdOf(nanoUsd: bigint): string {
-  const text = nanoUsd.toString().padStart(NANO_DIGITS + 1, "0");
-  const fraction = text.slice(-NANO_DIGITS).replace(/0+$/, "");
-  return text.slice(0, -NANO_DIGITS) + (fraction === "" ? "" : `.${fraction}`);
-}
+import { usd } from "./price.ts";
 
 /** Where a share of the calls ended at the latest, in milliseconds, as far as buckets can tell; null: there are none. */
 export function latencyAt(share: number, latency: readonly bigint[]): number | null {
@@ -36,23 +28,25 @@ export function shownSums(sums: UsageSums): JsonObject {
   return {
     calls: exact(sums.calls),
     errors: exact(sums.errors),
-    unpriced_calls: exact(sums.unpriced),
+    unpriced: exact(sums.unpriced),
     prompt_tokens: exact(sums.promptTokens),
     completion_tokens: exact(sums.completionTokens),
     cached_tokens: exact(sums.cachedTokens),
     reasoning_tokens: exact(sums.reasoningTokens),
-    cost_usd: usdOf(sums.costNanoUsd),
+    cost_usd: usd(sums.costNanoUsd),
+    total_ms: exact(sums.totalMs),
     mean_ms: sums.calls === 0n ? null : Number(sums.totalMs / sums.calls),
     p50_ms: latencyAt(0.5, sums.latency),
     p95_ms: latencyAt(0.95, sums.latency),
+    latency_ms: Object.fromEntries([...LATENCY_BOUNDS_MS, "more"].map((bound, index) => [String(bound), exact(sums.latency[index] ?? 0n)])),
   };
 }
 
 export function shownRow(by: readonly UsageDimension[], { group, sums }: UsageRow): JsonObject {
-  return { ...Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])), ...shownSums(sums) };
+  return { group: Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])), ...shownSums(sums) };
 }
 
-const CSV_SUMS = ["calls", "errors", "unpriced_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_usd", "mean_ms", "p50_ms", "p95_ms"] as const;
+const CSV_SUMS = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_usd", "total_ms", "mean_ms", "p50_ms", "p95_ms"] as const;
 
 /** RFC 4180, with a line of names. */
 export function csvOf(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {

@@ -108,6 +108,9 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // who did what, from where: not for everybody who may read a configuration
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },
+  readUsage: { reach: "operator", role: "owner" },
+  listCalls: { reach: "operator", role: "owner" },
+  readCall: { reach: "operator", role: "owner" },
   readTenantUsage: { reach: "tenant", role: "viewer" },
   listTenantCalls: { reach: "tenant", role: "viewer" },
   readTenantCall: { reach: "tenant", role: "viewer" },

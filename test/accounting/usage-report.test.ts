@@ -1,13 +1,14 @@
 // Reports as people and programs read them: exact figures, and CSV that no spreadsheet runs.
 import { describe, expect, test } from "bun:test";
-import { csvOf, latencyAt, shownSums, usdOf } from "../../src/accounting/usage-report.ts";
+import { usd } from "../../src/accounting/price.ts";
+import { csvOf, latencyAt, shownSums } from "../../src/accounting/usage-report.ts";
 import { LATENCY_BOUNDS_MS, type UsageSums } from "../../src/store/calls.ts";
 
 const NONE = [...LATENCY_BOUNDS_MS, 0].map(() => 0n);
 const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({ calls: 2n, errors: 0n, unpriced: 0n, promptTokens: 3n, completionTokens: 4n, cachedTokens: 0n, reasoningTokens: 0n, costNanoUsd: 1_500_000n, totalMs: 301n, latency: [1n, 1n, ...NONE.slice(2)], ...parts });
 
 test("[d4.7] dollars and counts are exact, also beyond what a number counts", () => {
-  expect([0n, 1n, 1_000_000_000n, 12_345_678_901_234_567_890n].map(usdOf)).toEqual(["0", "0.000000001", "1", "12345678901.23456789"]);
+  expect([0n, 1n, 1_000_000_000n, 12_345_678_901_234_567_890n].map(usd)).toEqual(["0", "0.000000001", "1", "12345678901.23456789"]);
   const text = JSON.stringify(shownSums(sums({ promptTokens: 2n ** 53n + 1n, calls: 2n ** 53n - 1n, costNanoUsd: 10n ** 30n })));
   expect(text).toContain('"prompt_tokens":9007199254740993');
   expect(text).toContain('"calls":9007199254740991');
@@ -23,7 +24,7 @@ test("times are told out of buckets: between the bounds of the one in which the 
 
 describe("CSV", () => {
   test("has a line of names, one for each group, and ends each as RFC 4180 says", () => {
-    expect(csvOf(["day", "model"], [{ group: ["2026-01-05", null], sums: sums() }])).toBe("day,model,calls,errors,unpriced_calls,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,3,4,0,0,0.0015,150,100,235\r\n");
+    expect(csvOf(["day", "model"], [{ group: ["2026-01-05", null], sums: sums() }])).toBe("day,model,calls,errors,unpriced,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,3,4,0,0,0.0015,301,150,100,235\r\n");
   });
   test("a name that a spreadsheet would run is text, and a name cannot leave its cell", () => {
     const cells = (value: string): string => csvOf(["model"], [{ group: [value], sums: sums() }]).split("\r\n").slice(1).join("\r\n").replace(/,2,0,0,3.*/s, "");

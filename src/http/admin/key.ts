@@ -1,5 +1,6 @@
 // `GET /key`: what the caller's own access token is, may and has left (decisions 9.2).
 import { z } from "zod";
+import { usd } from "../../accounting/price.ts";
 import { adminCaller, roleAt } from "../../auth/grants.ts";
 import type { LimitStore, Standing } from "../../admission/limit-store.ts";
 import type { AccessToken } from "../../core/identity.ts";
@@ -7,7 +8,6 @@ import { PERMISSIONS, ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Account, LimitRule } from "../../core/limit.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import { usdText } from "./money.ts";
 import { chosenId, iso, isoOrNull, time } from "./schemas.ts";
 
 const MAX_PROJECTS = 1000;
@@ -52,7 +52,7 @@ export async function describeKey(token: AccessToken, snapshot: Snapshot, limits
 async function describeLimit(rule: LimitRule, tokenId: string, limits: Pick<LimitStore, "standing"> | null, user: string | null): Promise<JsonObject> {
   const account = accountOf(rule, tokenId, user);
   const now: Standing | null = account === null || limits === null ? null : await limits.standing(account);
-  const units = (count: number): number | string => (rule.unit === "nano_usd" ? usdText(BigInt(Math.round(count))) : count);
+  const units = (count: number): number | string => (rule.unit === "nano_usd" ? usd(BigInt(Math.round(count))) : count);
   return {
     id: rule.id, name: rule.name, kind: rule.kind, project_id: rule.projectId, metric: rule.unit === "nano_usd" ? "usd" : rule.unit, window: rule.window, mode: rule.mode, scope: { ...rule.scope } as JsonObject,
     limit: units(rule.limit), used: now === null ? null : units(now.used), remaining: now === null ? null : units(now.remaining), resets_at: now === null ? null : isoOrNull(now.resetsAtMs),

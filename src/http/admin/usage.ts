@@ -1,19 +1,25 @@
 // What was called and what it used: sums by tenant, project, token, user, route, model and day, as JSON and as CSV, and single calls with their records.
 import { z } from "zod";
+import { usd } from "../../accounting/price.ts";
+import { csvOf, shownRow, shownSums } from "../../accounting/usage-report.ts";
 import { nothingThere, type Place } from "../../auth/grants.ts";
 import { CATALOGUE, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { LATENCY_BOUNDS_MS, USAGE_DIMENSIONS, USAGE_ORDERS, type CallScope, type CallStore, type CallSummary, type UsageDimension, type UsageRow, type UsageSums } from "../../store/calls.ts";
-import { usdText } from "./money.ts";
+import { callFields } from "../../observe/log.ts";
+import { type CallScope, type CallStore, type CallSummary, USAGE_DIMENSIONS, USAGE_ORDERS, type UsageDimension } from "../../store/calls.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 
 export type AdminCalls = Pick<CallStore, "listCalls" | "findCall" | "usage" | "usageTotals">;
 
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
 const count = z.int();
 const sums = {
   calls: count, errors: count, unpriced: count.meta({ description: "Calls that used something whose price is not known." }), prompt_tokens: count, completion_tokens: count, cached_tokens: count, reasoning_tokens: count,
   cost_usd: z.string(), total_ms: count,
+  mean_ms: count.nullable(), p50_ms: count.nullable().meta({ description: "Estimated out of `latency_ms`, as `p95_ms`." }), p95_ms: count.nullable(),
   latency_ms: z.record(z.string(), count).meta({ description: "Calls by their time: the upper bound of each bucket, and `more`." }),
 };
 const usageRow = z.strictObject({ group: z.record(z.string(), z.string().nullable()), ...sums }).meta({ id: "UsageRow" });
@@ -28,10 +34,15 @@ const CALL_SHAPE = {
   settled: z.boolean().meta({ description: "False: its process ended before it did, and it was charged with what was reserved for it." }),
 };
 const call = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
-const callDetail = z.strictObject({ ...CALL_SHAPE, record: z.record(z.string(), z.unknown()).nullable().meta({ description: "All that is known of it; null: it is older than details are kept." }) }).meta({ id: "CallDetail" });
+const callDetail = z.strictObject({ ...CALL_SHAPE, record: z.record(z.string(), z.unknown()).nullable().meta({ description: "All that is known of it, in the fields of the log; null: it is older than details are kept." }) }).meta({ id: "CallDetail" });
 
-const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const instant = z
+  .string()
+  .refine((text) => (DAY.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success) && !Number.isNaN(Date.parse(text)), "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z")
+  .transform((text) => Date.parse(text));
 const word = z.string().min(1).max(400).optional();
+const tenantWord = { tenant_id: word };
 const filters = {
   token_id: word, user_id: word, end_user: word, route: word, provider: word, model: word.meta({ description: "The provider's own name." }),
   from: instant.optional().meta({ description: "Of this time and later." }), to: instant.optional().meta({ description: "Before this time." }),
@@ -49,70 +60,59 @@ const usageQuery = z.strictObject({
   order: z.enum(USAGE_ORDERS).default("group").meta({ description: "`group` comes in pages; of the others the largest come first, in one page." }),
   format: z.enum(["json", "csv"]).default("json"),
 });
-const callsQuery = z.strictObject({ ...pageQuery, ...filters, project_id: word, outcome: z.enum(["ok", "failed"]).optional(), status: z.coerce.number().int().min(100).max(599).optional(), code: z.enum(Object.keys(CATALOGUE) as [string, ...string[]]).optional() });
+const callsQuery = z.strictObject({ ...pageQuery, ...filters, project_id: word, outcome: z.enum(["ok", "failed"]).optional(), status: z.coerce.number().int().min(100).max(599).optional(), code: z.enum(Object.keys(CATALOGUE) as [string, ...string[]]).optional(), settled: z.enum(["true", "false"]).optional().meta({ description: "`false`: calls whose process ended before they did." }) });
 
-type Filters = z.output<z.ZodObject<typeof filters>> & { readonly project_id?: string | undefined };
+type Filters = z.output<z.ZodObject<typeof filters>> & { readonly project_id?: string | undefined; readonly tenant_id?: string | undefined };
 
-function scopeOf({ tenantId, projectId }: Place, asked: Filters): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
+/** `place` null: the operator's, of all tenants. */
+function scopeOf(place: Place | null, asked: Filters): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
   const given = {
     tokenId: asked.token_id, userId: asked.user_id, endUser: asked.end_user, route: asked.route, provider: asked.provider, model: asked.model, fromMs: asked.from, toMs: asked.to,
-    // within a project there is no other
-    projectId: projectId ?? asked.project_id,
+    // the place decides, whatever is asked for
+    tenantId: place?.tenantId ?? asked.tenant_id,
+    projectId: place?.projectId ?? asked.project_id,
   };
-  return { tenantId, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
-}
-
-/** Sums are counts of calls and tokens: a number holds them for longer than a gateway runs. */
-function shownSums(of: UsageSums): JsonObject {
-  const bounds = [...LATENCY_BOUNDS_MS.map(String), "more"];
-  return {
-    calls: Number(of.calls), errors: Number(of.errors), unpriced: Number(of.unpriced), prompt_tokens: Number(of.promptTokens), completion_tokens: Number(of.completionTokens), cached_tokens: Number(of.cachedTokens),
-    reasoning_tokens: Number(of.reasoningTokens), cost_usd: usdText(of.costNanoUsd), total_ms: Number(of.totalMs), latency_ms: Object.fromEntries(bounds.map((bound, index) => [bound, Number(of.latency[index] ?? 0n)])),
-  };
-}
-
-function shownRow(by: readonly UsageDimension[], { group, sums: of }: UsageRow): JsonObject {
-  return { group: Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])), ...shownSums(of) };
-}
-
-const CSV_SUMS = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_usd", "total_ms"] as const;
-
-/** RFC 4180. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
-function csv(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {
-  const cell = (text: string): string => {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  const lines = rows.map((row) => {
-    const shown = shownSums(row.sums);
-    return [...row.group.map((value) => value ?? ""), ...CSV_SUMS.map((name) => String(shown[name] as string | number))].map(cell).join(",");
-  });
-  return `${[[...by, ...CSV_SUMS].join(","), ...lines].join("\r\n")}\r\n`;
+  return { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
 }
 
 function shownCall(of: CallSummary): JsonObject {
   return {
     trace_id: of.traceId, at: iso(of.timeMs), tenant_id: of.tenantId, project_id: of.projectId, token_id: of.tokenId, user_id: of.userId, end_user: of.endUser, route: of.route, provider: of.provider, model: of.model,
     status: of.status, code: of.code, stream: of.stream, cancelled: of.cancelled, attempts: of.attempts, prompt_tokens: of.promptTokens, completion_tokens: of.completionTokens, cached_tokens: of.cachedTokens,
-    reasoning_tokens: of.reasoningTokens, cost_usd: of.costNanoUsd === null ? null : usdText(BigInt(of.costNanoUsd)), total_ms: of.totalMs, first_content_ms: of.firstContentMs, settled: of.settled,
+    reasoning_tokens: of.reasoningTokens, cost_usd: of.costNanoUsd === null ? null : usd(of.costNanoUsd), total_ms: of.totalMs, first_content_ms: of.firstContentMs, settled: of.settled,
   };
 }
 
-function placeOperations(reach: "tenant" | "project", calls: AdminCalls): readonly AdminOperation[] {
-  const place = reach === "tenant" ? "Tenant" : "Project";
-  const base = `/${reach}s/{${reach}}`;
+/** Sums are kept by the hour, of end users by the day. Throws `invalid_request` that names the parameter. */
+function demandWhole(by: readonly UsageDimension[], asked: Filters): void {
+  const isOfUsers = asked.end_user !== undefined || by.includes("end_user");
+  for (const name of ["from", "to"] as const)
+    if ((asked[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0) throw new GatewayError("invalid_request", `${name} has to be ${isOfUsers ? "a day, where end users are asked for" : "a full hour"}, in UTC: sums are kept by it.`, { param: name });
+}
+
+type UsageReach = "operator" | "tenant" | "project";
+const PLACES: Readonly<Record<UsageReach, { readonly name: string; readonly base: string; readonly words: string }>> = {
+  operator: { name: "", base: "", words: "the gateway, of all tenants" },
+  tenant: { name: "Tenant", base: "/tenants/{tenant}", words: "the tenant" },
+  project: { name: "Project", base: "/projects/{project}", words: "the project" },
+};
+
+function placeOperations(reach: UsageReach, calls: AdminCalls): readonly AdminOperation[] {
+  const { name: place, base, words } = PLACES[reach];
+  const further = reach === "operator" ? tenantWord : {};
   const read = reading({
     id: `read${place}Usage`,
     path: `${base}/usage`,
     tag: "usage",
-    summary: `What the calls of the ${reach} used, in sums`,
-    query: usageQuery,
+    summary: `What the calls of ${words} used, in sums`,
+    query: usageQuery.extend(further),
     answer: usage,
     run: async ({ place: at, query }) => {
       const { by = [], order, format } = query;
-      const scope = scopeOf(at!, query);
+      demandWhole(by, query);
+      const scope = scopeOf(at, query);
       const page = await calls.usage(pageOf(query), { ...scope, by, order });
-      if (format === "csv") return { body: {}, text: { contentType: "text/csv; charset=utf-8", content: csv(by, page.data), nextCursor: page.nextCursor } };
+      if (format === "csv") return { body: {}, text: { contentType: "text/csv; charset=utf-8", content: csvOf(by, page.data), nextCursor: page.nextCursor } };
       const totals = query.cursor === undefined ? shownSums(await calls.usageTotals(scope)) : null;
       return { body: { ...listed(page, (row) => shownRow(by, row)), totals } };
     },
@@ -121,12 +121,12 @@ function placeOperations(reach: "tenant" | "project", calls: AdminCalls): readon
     id: `list${place}Calls`,
     path: `${base}/calls`,
     tag: "calls",
-    summary: `Calls of the ${reach}, the newest first`,
-    query: callsQuery,
+    summary: `Calls of ${words}, the newest first`,
+    query: callsQuery.extend(further),
     answer: listOf(call, `${place}CallList`),
     run: async ({ place: at, query }) => {
-      const given = Object.fromEntries(Object.entries({ outcome: query.outcome, status: query.status, code: query.code }).filter(([, value]) => value !== undefined));
-      return { body: listed(await calls.listCalls(pageOf(query), { ...scopeOf(at!, query), ...given }), shownCall) };
+      const given = Object.fromEntries(Object.entries({ outcome: query.outcome, status: query.status, code: query.code, settled: query.settled === undefined ? undefined : query.settled === "true" }).filter(([, value]) => value !== undefined));
+      return { body: listed(await calls.listCalls(pageOf(query), { ...scopeOf(at, query), ...given }), shownCall) };
     },
   });
   const one = reading({
@@ -136,9 +136,9 @@ function placeOperations(reach: "tenant" | "project", calls: AdminCalls): readon
     summary: "One call, by its trace id, with all that is known of it",
     answer: callDetail,
     run: async ({ place: at, params }) => {
-      const found = await calls.findCall(params["id"]!, at!.tenantId);
-      if (found === null || (at!.projectId !== null && found.summary.projectId !== at!.projectId)) throw nothingThere();
-      return { body: { ...shownCall(found.summary), record: found.record as unknown as JsonObject | null } };
+      const found = await calls.findCall(params["id"]!, at?.tenantId);
+      if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId)) throw nothingThere();
+      return { body: { ...shownCall(found.summary), record: found.record === null ? null : (callFields(found.record) as JsonObject) } };
     },
   });
   return [read, list, one];
@@ -150,5 +150,5 @@ export function usageOperations(calls: AdminCalls | null): readonly AdminOperati
     throw new GatewayError("store_unavailable", "No calls are kept here.");
   };
   const kept: AdminCalls = calls ?? { listCalls: none, findCall: none, usage: none, usageTotals: none };
-  return [...placeOperations("tenant", kept), ...placeOperations("project", kept)];
+  return [...placeOperations("operator", kept), ...placeOperations("tenant", kept), ...placeOperations("project", kept)];
 }
