@@ -72,7 +72,7 @@ function scopeOf(place: Place | null, asked: Filters): CallScope & { readonly fr
     tenantId: place?.tenantId ?? asked.tenant_id,
     projectId: place?.projectId ?? asked.project_id,
   };
-  return { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 function shownCall(of: CallSummary): JsonObject {
