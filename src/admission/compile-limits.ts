@@ -5,8 +5,11 @@ import { compileGlob, type Glob } from "../core/glob.ts";
 import type { Account, CallerLimits, LimitedPlace, LimitRule, LimitScope, LimitSet, Threshold } from "../core/limit.ts";
 import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.ts";
 
-/** What is remembered of callers, places and values: tokens of a tenant are many, and callers choose models. */
-const MAX_REMEMBERED = 4_096;
+/** What is remembered: tokens of a tenant are many, values of a scope too, and callers choose models. */
+const MAX_CALLERS = 20_000;
+const MAX_PLACES = 256;
+const MAX_VALUES = 4_096;
+const MAX_TENANTS = 10_000;
 const ANY = "*";
 
 export interface ConfiguredLimits {
@@ -24,12 +27,12 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
   const ofTenant = (tenantId: string): readonly PreparedRule[] => {
     // counts belong to a tenant: one that is for all counts each for itself
     const make = (): readonly PreparedRule[] => [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId }));
-    return remember(tenants, tenantId, make);
+    return remember(tenants, MAX_TENANTS, tenantId, make);
   };
   return {
     forCaller(tenantId, projectId, tokenId) {
       if (ofAll.length === 0 && !byTenant.has(tenantId)) return null;
-      return remember(callers, `${tenantId}\n${projectId}\n${tokenId}`, () => {
+      return remember(callers, MAX_CALLERS, `${tenantId}\n${projectId}\n${tokenId}`, () => {
         const own = ofTenant(tenantId).filter(({ rule, matchesToken }) => (rule.projectId === null || rule.projectId === projectId) && matchesToken(tokenId));
         return own.length === 0 ? null : callerLimits(own, tokenId);
       });
@@ -37,10 +40,10 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
   };
 }
 
-function remember<T>(memory: Map<string, T>, key: string, make: () => T): T {
+function remember<T>(memory: Map<string, T>, most: number, key: string, make: () => T): T {
   const known = memory.get(key);
   if (known !== undefined) return known;
-  if (memory.size >= MAX_REMEMBERED) memory.clear();
+  if (memory.size >= most) memory.clear();
   const made = make();
   memory.set(key, made);
   return made;
@@ -118,7 +121,7 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
     rules: own.map(({ rule }) => rule),
     degradeTo: [...new Set(own.flatMap(({ rule: { mode, thresholds } }) => (mode === "audit" ? [] : thresholds.flatMap(({ degradeTo }) => degradeTo ?? []))))],
     accountsAt(place, user) {
-      const { fixed, byUser } = remember(places, `${place.route}\n${place.model}`, () => at(place));
+      const { fixed, byUser } = remember(places, MAX_PLACES, `${place.route}\n${place.model}`, () => at(place));
       if (user === null || byUser.length === 0) return fixed;
       return [...fixed, ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, tokenId, place, user))];
     },
@@ -129,7 +132,7 @@ function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedPlace,
   const { rule, only, accounts } = prepared;
   if (only !== null) return only;
   const value = valueOf(rule.scope, tokenId, place, user);
-  return remember(accounts, value, () => ({ rule, value }));
+  return remember(accounts, MAX_VALUES, value, () => ({ rule, value }));
 }
 
 /** The user stands last: only in his name may be what separates the values. */

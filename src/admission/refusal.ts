@@ -29,7 +29,7 @@ function shortageError({ need: { account, units }, standing, fitsAtMs, exceedsLi
     const words = exceedsLimit ? `This call may take ${amount(units, rule)}, more than the whole budget ${name} of ${amount(rule.limit, rule)}.` : `The budget ${name} of ${amount(rule.limit, rule)}${rule.window === "total" ? "" : ` per ${rule.window}`} has no room for this call.`;
     return new GatewayError("insufficient_quota", words, { metadata: { reason: exceedsLimit ? "exceeds_limit" : "budget_exceeded", ...metadata }, headers: exceedsLimit ? {} : untilReset(fitsAtMs, nowMs) });
   }
-  const bound = rule.window === null ? `${rule.limit} calls at the same time` : `${amount(rule.limit, rule)} per ${rule.window}`;
+  const bound = rule.window === null ? `${amount(rule.limit, rule)} at the same time` : `${amount(rule.limit, rule)} per ${rule.window}`;
   if (exceedsLimit) {
     return new GatewayError("rate_limit_exceeded", `This call may take ${amount(units, rule)}, more than the whole rate limit ${name} of ${bound}.`, {
       metadata: { reason: "exceeds_limit", ...metadata },
@@ -45,7 +45,9 @@ function untilReset(resetsAtMs: number | null, nowMs: number): Readonly<Record<s
 }
 
 function amount(units: number, { unit }: LimitRule): string {
-  return unit === "nano_usd" ? `${usd(units)} USD` : `${units} ${unit === "concurrency" ? "calls" : unit}`;
+  if (unit === "nano_usd") return `${usd(units)} USD`;
+  const noun = unit === "concurrency" ? "calls" : unit;
+  return `${units} ${units === 1 ? noun.slice(0, -1) : noun}`;
 }
 
 /** What of it a caller may know: he belongs to its tenant. Money as decimal text in dollars. */

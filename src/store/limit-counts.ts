@@ -1,6 +1,7 @@
 // What limits of one process have counted, kept over a restart: a SQLite file of its own in the data folder, so that a database of records that is slow, shared
 // or down has no part in it.
 import { Database } from "bun:sqlite";
+import { StoreError } from "./store.ts";
 
 /** A count by its rule and the value of its scope. */
 export interface KeptCount {
@@ -17,8 +18,16 @@ export interface CountKeeper {
   close(): void;
 }
 
-/** Throws where the file cannot be opened or is none of ours. */
+/** Throws StoreError where the file cannot be opened or is none of ours. */
 export function openLimitCounts(file: string): CountKeeper {
+  try {
+    return openCounts(file);
+  } catch (fault) {
+    throw new StoreError("unusable", `What limits have counted cannot be read from ${file}: ${fault instanceof Error ? fault.message : String(fault)}. Without the file everything is counted from nothing.`, fault);
+  }
+}
+
+function openCounts(file: string): CountKeeper {
   const database = new Database(file, { create: true, strict: true });
   // the process may die, and the last write is there; only with the machine the last seconds may be lost
   database.run("PRAGMA journal_mode = WAL");

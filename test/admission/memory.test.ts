@@ -1,7 +1,7 @@
 // Limits of one process in time: windows that slide, periods of the calendar, clocks that are set, values without number, restarts. Against an observer who
 // remembers every admission. DRAGOMAN_TEST_SEED repeats a run.
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -289,6 +289,11 @@ describe("a restart", () => {
     void store.close();
     expect(written.length).toBe(1);
     expect(JSON.parse(written[0]!)).toMatchObject({ parts: [[Date.UTC(2026, 0, 1), 3]] });
+  });
+  test("a file that is none of ours is an error that says so", () => {
+    const file = join(folder, `${++files}.sqlite`);
+    writeFileSync(file, "no database, and long enough to be looked at as one".repeat(100));
+    expect(() => openLimitCounts(file)).toThrow(/What limits have counted cannot be read from .*: .* Without the file everything is counted from nothing/);
   });
   test("an event that was told is not told again", () => {
     const file = join(folder, `${++files}.sqlite`);

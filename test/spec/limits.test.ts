@@ -71,6 +71,7 @@ describe("a refusal by a limit", () => {
   test("[d4.3] calls at the same time: a wait is told, for it is not known when one ends", async () => {
     const gateway = limitedGateway({ limits: { one: { metric: "concurrency", limit: 1 } } }, [], { up0: [{ kind: "ok", delayMs: 50 }] });
     const [, second] = await Promise.all([ask(gateway), ask(gateway)]);
+    expect(second.body.error.message).toBe('The rate limit "one" of 1 call at the same time is reached; try again in 1 s.');
     expect([second.status, second.headers.get("retry-after"), second.body.error.metadata.window, second.body.error.metadata.limit_value]).toEqual([429, "1", null, 1]);
   });
 
