@@ -171,6 +171,25 @@ describe("apply and export", () => {
     expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
   }, 30_000);
 
+  test("secrets come from variables, are kept and never shown; an export has placeholders for them, which stand for what is kept", async () => {
+    const file = join(gateway.folder, "sealed.yaml");
+    writeFileSync(file, 'kind: provider\nname: sealed\nspec: { type: custom, base_url: "http://127.0.0.1:9/v1", api_key: "${PROVIDER_KEY}" }\n');
+    const first = await cli("apply", "-f", file);
+    expect([first.code, first.stderr]).toEqual([0, ""]);
+    const again = await cli("apply", "-f", file);
+    expect(again.stdout).toBe("Nothing to do: 1 unchanged.\n");
+    const exported = await cli("export", "--json");
+    const document = (JSON.parse(exported.stdout) as readonly any[]).find((one) => one.name === "sealed");
+    expect(document.spec.api_key).toMatch(/^\*\*\* [0-9a-f]{12}$/);
+    writeFileSync(join(gateway.folder, "p.json"), JSON.stringify({ ...document, spec: { ...document.spec, models: ["m"] } }));
+    const changed = await cli("apply", "-f", "p.json");
+    expect([changed.code, changed.stderr, changed.stdout.split("\n")[0]]).toEqual([0, "", "~ provider sealed (tenant default)"]);
+    const renewed = await cli("apply", "-f", file, "--renew-secrets");
+    expect(renewed.stdout).toMatch(/api_key: "\*\*\* [0-9a-f]{12}" -> \*\*\*\n/);
+    for (const { stdout, stderr } of [first, again, exported, changed, renewed]) expect(stdout + stderr).not.toContain("sk-very");
+    expect((await cli("provider", "delete", "sealed")).code).toBe(0);
+  }, 30_000);
+
   test("prune removes what no document names, and nothing else", async () => {
     const path = folder();
     expect((await cli("route", "create", "extra", "--project", "search", "--set", 'targets=["sandbox:echo"]')).code).toBe(0);
