@@ -7,7 +7,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
 import type { PolicyTouch } from "../core/record.ts";
-import { guardedRequest } from "./guard-request.ts";
+import { guardedRequest, LONG_REQUEST, lookAhead, type LookedAt, textGuard } from "./guard-request.ts";
 
 export interface PolicyCall {
   readonly sent: ChatRequest;
@@ -31,6 +31,8 @@ export class CallPolicies {
   readonly #facts: Facts;
   readonly #requests = new Map<ChatRequest, RequestFacts>();
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
+  /** What was looked at before, by the guards that did. */
+  readonly #ahead = new Map<string, LookedAt>();
 
   constructor(policies: ProjectPolicies, call: PolicyCall) {
     this.#policies = policies;
@@ -44,12 +46,29 @@ export class CallPolicies {
     return this.#policies.all.filter((policy) => this.#concerns(policy, null));
   }
 
-  /** Before anything is called. Throws `policy_violation`. */
-  admit(): void {
+  /** Before anything is called; a promise where there is much to look at. Throws `policy_violation`. */
+  admit(): void | Promise<void> {
     const { sent } = this.#call;
-    const { refusal, touches } = this.#judge(this.#policies.rules, sent, null);
+    this.rules();
+    const guards = this.#guards(this.#policies.inputGuards, null);
+    if (guards.length > 0 && sent.source.text.length >= LONG_REQUEST) return this.#inTurns(guards);
+    this.input(sent, null);
+  }
+
+  /** The rules that are asked once. Throws `policy_violation`. */
+  rules(): void {
+    const { refusal, touches } = this.#judge(this.#policies.rules, this.#call.sent, null);
     this.note(touches);
     if (refusal !== null) throw refusal;
+  }
+
+  async #inTurns(guards: readonly GuardPolicy[]): Promise<void> {
+    const { sent } = this.#call;
+    try {
+      this.#ahead.set(keyOf(guards), await lookAhead(sent, guards, this.guardSpoke));
+    } catch (thrown) {
+      throw blockedError(thrown);
+    }
     this.input(sent, null);
   }
 
@@ -62,12 +81,12 @@ export class CallPolicies {
   input(request: ChatRequest, target: PolicyTarget | null): ChatRequest {
     const guards = this.#guards(this.#policies.inputGuards, target);
     if (guards.length === 0) return request;
-    const key = guards.map(({ id }) => id).join("\n");
+    const key = keyOf(guards);
     const known = this.#guarded.get(request) ?? new Map<string, ChatRequest>();
     this.#guarded.set(request, known);
     const there = known.get(key);
     if (there !== undefined) return there;
-    const fresh = this.guarded(() => guardedRequest(request, guards, this.guardSpoke));
+    const fresh = this.guarded(() => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead.get(key))));
     known.set(key, fresh);
     return fresh;
   }
@@ -139,6 +158,10 @@ export class CallPolicies {
     this.#requests.set(request, fresh);
     return fresh;
   }
+}
+
+function keyOf(guards: readonly GuardPolicy[]): string {
+  return guards.map(({ id }) => id).join("\n");
 }
 
 const NONE: readonly never[] = [];

@@ -155,11 +155,11 @@ export class Call {
   }
 
   /** Asks what has to be asked once. Throws `policy_violation`. */
-  policed(sent: ChatRequest, principal: Principal): void {
+  policed(sent: ChatRequest, principal: Principal): void | Promise<void> {
     const own = this.snapshot.policies.of(principal.tenantId, principal.projectId);
     if (own === null) return;
     this.policies = new CallPolicies(own, { sent, principal, clientIp: () => this.clientIp() ?? "", now: () => this.record.startedAtMs, touches: this.record.policies });
-    this.policies.admit();
+    return this.policies.admit();
   }
 
   authorized(principal: Principal): void {

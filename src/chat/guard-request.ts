@@ -1,12 +1,11 @@
 // A request under guards: every text of it that goes to the provider is looked at, and replaced where a guard masks. What was replaced goes out in the new form
 // to every kind of target: it is noted as rewritten, so that nobody copies it from the text of the caller (docs/decisions/0002).
-import { type GuardedTextOptions, type GuardPolicy, type GuardSpoke, guardText } from "../auth/guarded-text.ts";
+import { GuardedText, type GuardedTextOptions, type GuardPolicy, type GuardSpoke, guardText } from "../auth/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 
 /** Throws BlockedText. The same object where nothing was replaced. */
-export function guardedRequest(request: ChatRequest, guards: readonly GuardPolicy[], spoke: GuardSpoke): ChatRequest {
-  const guard = textGuard(guards, spoke);
+export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequest {
   const messages = mapTexts(request.messages, guard, messageKind) as unknown as readonly Message[];
   const params = guardedParams(request.params, guard);
   const extra = mapTexts(request.extra, guard, anyText) as JsonObject;
@@ -26,9 +25,37 @@ export type TextGuard = (text: string, kind: "words" | "json") => string;
 
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
-/** The same text is looked at once: documents are long, and come again in each message of theirs. */
-export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke): TextGuard {
-  return (text, kind) => (text === "" ? text : guardText(text, guards, spoke, kind === "json" ? AS_JSON : undefined));
+/** Long texts that were looked at ahead, by kind, with what became of them. */
+export type LookedAt = Readonly<Record<"words" | "json", Map<string, string>>>;
+
+export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null = null): TextGuard {
+  return (text, kind) => (text === "" ? text : (ahead?.[kind].get(text) ?? guardText(text, guards, spoke, kind === "json" ? AS_JSON : undefined)));
+}
+
+/** Characters of a request from which on its texts are looked at ahead, and of one of them; and how many at a time. */
+export const LONG_REQUEST = 65_536;
+const LONG_TEXT = 4096;
+const SLICE = 16_384;
+
+/** Looks at the long texts of a request in turns with other calls, which a document of megabytes would keep waiting. Rejects with BlockedText. */
+export async function lookAhead(request: ChatRequest, guards: readonly GuardPolicy[], spoke: GuardSpoke): Promise<LookedAt> {
+  const ahead: LookedAt = { words: new Map(), json: new Map() };
+  guardedRequest(request, (text, kind) => {
+    if (text.length >= LONG_TEXT) ahead[kind].set(text, text);
+    return text;
+  });
+  for (const kind of ["words", "json"] as const) {
+    for (const text of ahead[kind].keys()) {
+      const guarded = new GuardedText(guards, spoke, kind === "json" ? AS_JSON : {});
+      const pieces: string[] = [];
+      for (let at = 0; at < text.length; at += SLICE) {
+        pieces.push(guarded.push(text.slice(at, at + SLICE)));
+        await new Promise<void>((resume) => setImmediate(resume));
+      }
+      ahead[kind].set(text, pieces.join("") + guarded.end());
+    }
+  }
+  return ahead;
 }
 
 /** Words of a protocol, addresses, and bytes: a mask would break them, and they are no text of a person. */

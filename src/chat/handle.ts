@@ -33,7 +33,8 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
-    call.policed(sent, principal);
+    const asked = call.policed(sent, principal);
+    if (asked instanceof Promise) await asked;
 
     const prepared = prepare(sent, principal, http.headers, call, call.limited?.caller.degradeTo);
     if (explains) answer = await replyExplained(prepared, principal, http.headers, call);

@@ -168,7 +168,11 @@ function spokenBy(policy: Policy, request: ChatRequest, targets: readonly Policy
     const failed = touches.some(({ effect }) => effect === "failed");
     for (const { effect, why } of touches) if (!(failed && effect === "denied")) spoke.push({ policy: policy.name, mode: policy.mode, effect, at, why: why ?? (policy.rule === null ? "the guard found something" : "the rule holds") });
   };
-  if (!policy.perTarget) looked("request", (policies) => policies.admit());
+  if (!policy.perTarget) 
+    looked("request", (policies) => {
+      policies.rules();
+      policies.input(request, null);
+    });
   else for (const target of targets) looked(`${target.provider}:${target.model}`, (policies) => lookAt(policies, target, request));
   const { answer } = sample;
   if (answer !== undefined && policy.guard?.onOutput === true)

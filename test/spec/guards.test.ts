@@ -110,6 +110,29 @@ describe("what goes in", () => {
   });
 });
 
+describe("a long conversation", () => {
+  const prose = "He wrote it down and went on. ".repeat(40_000);
+  const long = (middle: string): object => ({ messages: [{ role: "user", content: `${prose}${middle}${prose}` }, { role: "user", content: MAIL }] });
+
+  test("[d3.3] is masked like a short one, in turns with other calls", async () => {
+    const stub = answering(on(MASKS, "input"));
+    let turns = 0;
+    const ticking = setInterval(() => (turns += 1), 0);
+    const { status } = await said(stub, long(`to ${MAIL} with ${CARD} `));
+    clearInterval(ticking);
+    expect(status).toBe(200);
+    const [first, second] = JSON.parse(stub.sent[0]!.body).messages;
+    expect(first.content).toBe(`${prose}to [email] with [card] ${prose}`);
+    expect(second.content).toBe("[email]");
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  test("[d3.3] is blocked like a short one", async () => {
+    const stub = answering(on(BLOCKS, "input"));
+    expect([(await said(stub, long(CARD))).status, stub.sent.length]).toEqual([403, 0]);
+  });
+});
+
 describe("what comes out, in one piece", () => {
   const ANSWER = {
     id: "a", object: "chat.completion", created: 1, model: "m", usage: USAGE, citations: [`https://x.example`, `by ${MAIL}`],
