@@ -64,6 +64,11 @@ export const policySchema = z
 
 export type PolicyDocument = z.output<typeof policySchema>;
 
+/** In place of a stored policy that this version cannot read: its rule is none, and a rule that cannot be evaluated denies. */
+export function unreadablePolicy(mode: PolicyDocument["mode"]): PolicyDocument {
+  return { effect: "deny", rule: "", message: "A policy of the tenant or project cannot be read; ask who administers it.", scope: {}, mode };
+}
+
 /** By name, in the order in which they are asked. */
 export const policiesSection = z
   .record(z.string().regex(POLICY_NAME, NAME_WORDS), policySchema)

@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import { type PriceDocument, priceSchema } from "../accounting/price-settings.ts";
 import { type BudgetDocument, budgetSchema, type LimitDocument, limitSchema } from "../admission/settings.ts";
-import { type PolicyDocument, policySchema } from "../auth/policy-settings.ts";
+import { type PolicyDocument, policySchema, unreadablePolicy } from "../auth/policy-settings.ts";
 import { scopeSettings, toScopeSettings } from "../config/sections.ts";
 import type { Configured, ConfiguredKind } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
@@ -28,7 +28,8 @@ export interface Stored {
   readonly problems: readonly string[];
 }
 
-type Reading<T> = { readonly value: T } | { readonly problem: string; readonly instead: T | null };
+/** What stands in its place, and what it does there. */
+type Reading<T> = { readonly value: T } | { readonly problem: string; readonly instead: T | null; readonly does?: string };
 
 /** By resource, which is another object whenever it has changed. */
 const readings = new WeakMap<OpenedResource, Reading<unknown>>();
@@ -40,19 +41,25 @@ export function readStored(resources: Contents["resources"], families: readonly 
       const reading = (readings.get(resource) ?? read(resource)) as Reading<T>;
       readings.set(resource, reading);
       if ("value" in reading) return [configured(resource, reading.value)];
-      problems.push(`the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${reading.instead === null ? "is left out" : "is switched off"}: ${reading.problem}`);
+      problems.push(`the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${reading.instead === null ? "is left out" : (reading.does ?? "is switched off")}: ${reading.problem}`);
       return reading.instead === null ? [] : [configured(resource, reading.instead)];
     });
   return {
     prices: all("price", bySchema(priceSchema)),
     limits: all("limit", bySchema(limitSchema)),
     budgets: all("budget", bySchema(budgetSchema)),
-    policies: all("policy", bySchema(policySchema)),
+    policies: all("policy", readPolicy),
     routes: all("route", readRoute),
     settings: all("setting", bySchema(scopeSettings.transform(toScopeSettings))),
     providers: all("provider", providerReader(families)),
     problems,
   };
+}
+
+/** One that can no longer be read was there to deny something, and nobody knows what. */
+function readPolicy(resource: OpenedResource): Reading<PolicyDocument> {
+  const reading = bySchema(policySchema)(resource);
+  return "value" in reading ? reading : { ...reading, instead: unreadablePolicy(resource.document["mode"] === "audit" ? "audit" : "enforce"), does: "denies every call that it may be for" };
 }
 
 function byName(a: OpenedResource, b: OpenedResource): number {

@@ -115,10 +115,16 @@ describe("a stored document that cannot be used", () => {
     await put("price", "odd", { models: 5 });
     const following = await follow();
     const { policies, limitRules, tenantRoutes } = following.current();
-    expect(policies.of("acme", "site")?.all.map(({ name }) => name)).toEqual(["good"]);
+    expect(policies.of("acme", "site")?.all.map(({ name }) => name)).toEqual(["bad", "good", "newer"]);
     expect(limitRules.forCaller("acme", "site", "t")).not.toBeNull();
     expect([...(tenantRoutes.get("acme")?.keys() ?? [])]).not.toContain("dead");
-    for (const name of ["newer", "bad", "negative", "dead", "to-dead", "odd"]) expect(told()).toContain(` ${name} of the tenant acme is left out: `);
+    // what a policy was to deny is not known: it denies
+    for (const name of ["newer", "bad"]) {
+      expect(told()).toContain(` ${name} of the tenant acme denies every call that it may be for: `);
+      const { rule } = policies.of("acme", "site")!.rules.find((policy) => policy.name === name)!;
+      expect(() => rule!.denies({} as never)).toThrow();
+    }
+    for (const name of ["negative", "dead", "to-dead", "odd"]) expect(told()).toContain(` ${name} of the tenant acme is left out: `);
     expect(told().split("\n")).toHaveLength(6);
     await following.reload();
     expect(told().split("\n")).toHaveLength(6);
