@@ -1,0 +1,229 @@
+// What a replica knows of one account: the leases that it may spend, what it has charged by bucket, and what it has yet to tell the store. Every change of
+// `mine` that the store does not know of stands in `adds` too, so that the store's figure plus `adds` is always `mine`.
+import type { Standing } from "../limit-store.ts";
+import type { LeaseJournal } from "./lease-journal.ts";
+import type { AccountKind } from "./protocol.ts";
+import { bucketAt, leavesAtMs, type WindowShape } from "./windows.ts";
+
+/** Faults that the simulation plants to see that it finds them; nothing else names them. */
+export type ReplicaFault = "surplus into the pocket" | "life from receipt" | "monotonic clock asleep" | "old epoch trusted";
+
+/** Two clocks of one moment: the first may stand still while the machine sleeps, the second may be set. */
+export interface Moment {
+  readonly monoMs: number;
+  readonly wallMs: number;
+}
+
+export interface Lease {
+  readonly bucket: number;
+  left: number;
+  readonly units: number;
+  /** Over by either clock, whichever ran further. */
+  endsMonoMs: number;
+  endsWallMs: number;
+  /** Its place in the journal; -1: none. */
+  readonly place: number;
+}
+
+/** While the store cannot be reached. */
+interface Outage {
+  readonly knownUsed: number;
+  /** Beyond this nothing that was known then still counts. */
+  readonly knownUntilMs: number;
+  spent: number;
+}
+
+export interface ReplicaAccount extends WindowShape {
+  readonly key: string;
+  readonly kind: AccountKind;
+  limit: number;
+  leases: Lease[];
+  /** Unspent of all leases. Of slots: held and in no use. */
+  idle: number;
+  /** Of slots alone: in use. */
+  inUse: number;
+  /** DIRECT, LEASED, CLOSED; -1: not heard yet. */
+  mode: number;
+  wants: boolean;
+  /** Units of a call, as a running mean. */
+  typical: number;
+  demandSinceMs: number;
+  demand: number;
+  demandBefore: number;
+  /** As the store last said, and what was done here since. Holds `idle`. */
+  used: number;
+  resetsAtMs: number | null;
+  heardMs: number;
+  usedLastMs: number;
+  /** What is charged for this replica, by bucket: unspent leases too. */
+  readonly mine: Map<number, number>;
+  /** Not told yet. */
+  readonly adds: Map<number, number>;
+  /** To be charged to the bucket of when the store hears of it. */
+  owed: number;
+  openNeeds: number;
+  outage: Outage | null;
+  /** Places in the journal by bucket. */
+  readonly places: Map<number, number>;
+  /** When the last message that was answered and named this account had been sent; of slots. */
+  renewedMs: number;
+  renewedWallMs: number;
+  /** Its line in the message that is being written, from 1; 0: none. */
+  line: number;
+}
+
+export function newAccount(key: string, shape: WindowShape, limit: number, units: number, nowMs: number): ReplicaAccount {
+  return {
+    key,
+    kind: shape.kind,
+    windowMs: shape.windowMs,
+    limit,
+    leases: [],
+    idle: 0,
+    inUse: 0,
+    mode: -1,
+    wants: false,
+    typical: Math.max(1, units),
+    demandSinceMs: nowMs,
+    demand: 0,
+    demandBefore: 0,
+    used: 0,
+    resetsAtMs: null,
+    heardMs: Number.NEGATIVE_INFINITY,
+    usedLastMs: nowMs,
+    mine: new Map(),
+    adds: new Map(),
+    owed: 0,
+    openNeeds: 0,
+    outage: null,
+    places: new Map(),
+    renewedMs: nowMs,
+    renewedWallMs: 0,
+    line: 0,
+  };
+}
+
+export function plus(map: Map<number, number>, key: number, units: number): void {
+  map.set(key, (map.get(key) ?? 0) + units);
+}
+
+export function leaseWithRoom(account: ReplicaAccount, units: number, { monoMs, wallMs }: Moment, fault: ReplicaFault | null): Lease | null {
+  for (const lease of account.leases) if (lease.left >= units && monoMs < lease.endsMonoMs && (wallMs < lease.endsWallMs || fault === "monotonic clock asleep")) return lease;
+  return null;
+}
+
+export function noteDemand(account: ReplicaAccount, units: number, nowMs: number, demandMs: number): void {
+  account.typical += (units - account.typical) / 8;
+  if (nowMs - account.demandSinceMs >= demandMs) {
+    account.demandBefore = nowMs - account.demandSinceMs >= 2 * demandMs ? 0 : account.demand;
+    account.demand = 0;
+    account.demandSinceMs = nowMs;
+  }
+  account.demand += units;
+  account.usedLastMs = nowMs;
+}
+
+/** What the replica borrows: what it used lately, and one call at least. */
+export function wantedUnits(account: ReplicaAccount): number {
+  return Math.ceil(Math.max(account.demand, account.demandBefore, account.typical));
+}
+
+export function spend(account: ReplicaAccount, lease: Lease, units: number, journal: LeaseJournal): void {
+  lease.left -= units;
+  account.idle -= units;
+  if (account.kind === "slots") account.inUse += units;
+  else if (lease.place >= 0) journal.change(lease.place, units);
+}
+
+/** What was not used goes back to its bucket at the store. */
+export function giveBack(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
+  plus(account.mine, bucket, -units);
+  plus(account.adds, bucket, -units);
+  account.used -= units;
+  if (account.outage !== null) account.outage.spent = Math.max(0, account.outage.spent - units);
+  noteTruth(account, bucket, journal);
+}
+
+export function owe(account: ReplicaAccount, units: number): void {
+  account.owed += units;
+  account.used += units;
+  if (account.outage !== null) account.outage.spent += units;
+}
+
+/** Unspent units go back; what is left of the leases is spent. */
+export function dropLeases(account: ReplicaAccount, which: (lease: Lease) => boolean): void {
+  if (account.leases.length === 0) return;
+  const kept: Lease[] = [];
+  for (const lease of account.leases) {
+    if (!which(lease)) {
+      kept.push(lease);
+      continue;
+    }
+    account.idle -= lease.left;
+    account.used -= lease.left;
+    if (account.kind === "slots" || lease.left === 0) continue;
+    plus(account.mine, lease.bucket, -lease.left);
+    plus(account.adds, lease.bucket, -lease.left);
+  }
+  account.leases = kept;
+}
+
+export function isOver(lease: Lease, { monoMs, wallMs }: Moment, fault: ReplicaFault | null): boolean {
+  return monoMs >= lease.endsMonoMs || (wallMs >= lease.endsWallMs && fault !== "monotonic clock asleep");
+}
+
+/** What the store should have written for this replica and bucket, were it to die now. */
+export function truthOf(account: ReplicaAccount, bucket: number): number {
+  let units = account.mine.get(bucket) ?? 0;
+  for (const lease of account.leases) if (lease.bucket === bucket) units -= lease.left;
+  return units;
+}
+
+/** Gives the place of the bucket in the journal. */
+export function noteTruth(account: ReplicaAccount, bucket: number, journal: LeaseJournal): number {
+  if (account.kind === "slots") return -1;
+  const place = account.places.get(bucket);
+  const truth = truthOf(account, bucket);
+  if (place !== undefined) {
+    journal.write(place, truth);
+    return place;
+  }
+  const opened = journal.open(account, bucket, truth);
+  if (opened >= 0) account.places.set(bucket, opened);
+  return opened;
+}
+
+/** Places are free again where the store knows the truth, and buckets are forgotten that have left the window. */
+export function forgetTold(account: ReplicaAccount, storeNowMs: number, leaseLifeMs: number, journal: LeaseJournal): void {
+  for (const [bucket, place] of account.places) {
+    if (account.adds.has(bucket) || account.leases.some((lease) => lease.bucket === bucket)) continue;
+    journal.close(place);
+    account.places.delete(bucket);
+  }
+  for (const [bucket, units] of account.mine) {
+    const leaves = leavesAtMs(account, bucket, leaseLifeMs);
+    if (units === 0 || (leaves !== null && leaves <= storeNowMs && !account.adds.has(bucket))) account.mine.delete(bucket);
+  }
+}
+
+export function standingOf(account: ReplicaAccount, used = account.used - account.idle): Standing {
+  return { limit: account.limit, used: Math.max(0, used), remaining: Math.max(0, account.limit - Math.max(0, used)), resetsAtMs: account.resetsAtMs };
+}
+
+/** How much may still be admitted here while the store is away: this replica's part of what was left when it was last heard, and later of the whole limit. */
+export function localRoom(account: ReplicaAccount, { replicas, rank }: { readonly replicas: number; readonly rank: number }, storeNowMs: number, leaseLifeMs: number): number {
+  const share = (units: number): number => Math.floor(units / replicas) + (rank < units % replicas ? 1 : 0);
+  if (account.kind === "slots") return share(account.limit) - account.inUse;
+  if (account.outage === null) {
+    const leaves = leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
+    account.outage = { knownUsed: Math.max(0, account.used), knownUntilMs: leaves ?? Number.POSITIVE_INFINITY, spent: 0 };
+  }
+  const { knownUsed, knownUntilMs, spent } = account.outage;
+  if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
+  let mine = account.owed;
+  for (const [bucket, units] of account.mine) {
+    const leaves = leavesAtMs(account, bucket, leaseLifeMs);
+    if (leaves === null || leaves > storeNowMs) mine += units;
+  }
+  return share(account.limit) - mine;
+}

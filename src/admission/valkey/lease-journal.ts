@@ -1,0 +1,125 @@
+// What a replica has really used of what it borrowed, kept where it survives the process: after a kill the next start tells the store, and units that were
+// borrowed and not spent are free again. One file for each process, mapped into memory, so that a change is a store to memory and no system call.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AccountKind } from "./protocol.ts";
+
+export interface JournalledAccount {
+  readonly key: string;
+  readonly kind: AccountKind;
+  readonly windowMs: number;
+  readonly limit: number;
+}
+
+export interface LeaseJournal {
+  /** Gives a place, or -1 when there is none: then the units stay charged until their window ends. */
+  open(account: JournalledAccount, bucket: number, units: number): number;
+  write(place: number, units: number): void;
+  change(place: number, units: number): void;
+  close(place: number): void;
+}
+
+export interface JournalledBucket extends JournalledAccount {
+  readonly bucket: number;
+  readonly units: number;
+}
+
+export interface FoundJournal {
+  readonly replica: string;
+  /** Moves while its process lives. */
+  readonly beat: number;
+  readonly file: string;
+  readonly buckets: readonly JournalledBucket[];
+}
+
+export interface JournalFile extends LeaseJournal {
+  /** Tells other processes that this one lives. */
+  beat(): void;
+  /** Everything is told: the file goes. */
+  remove(): void;
+}
+
+const RECORD_BYTES = 512;
+const HEAD_BYTES = 512;
+const PLACES = 4096;
+const NUMBERS = 4;
+const TEXT_AT = NUMBERS * 8 + 2;
+const STATE_FREE = 0;
+const STATE_USED = 1;
+const SUFFIX = ".leases";
+
+export const noJournal: LeaseJournal = { open: () => -1, write: () => {}, change: () => {}, close: () => {} };
+
+export function openJournalFile(folder: string, replica: string): JournalFile {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${replica}${SUFFIX}`);
+  writeFileSync(file, new Uint8Array(HEAD_BYTES + PLACES * RECORD_BYTES), { mode: 0o600 });
+  const bytes = Bun.mmap(file, { shared: true });
+  const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
+  const encoder = new TextEncoder();
+  const free: number[] = [];
+  for (let place = PLACES - 1; place >= 0; place--) free.push(place);
+  const at = (place: number): number => (HEAD_BYTES + place * RECORD_BYTES) / 8;
+  return {
+    open({ key, kind, windowMs, limit }, bucket, units) {
+      const text = encoder.encode(JSON.stringify([key, kind, windowMs]));
+      const place = text.length > RECORD_BYTES - TEXT_AT ? undefined : free.pop();
+      if (place === undefined) return -1;
+      const byte = HEAD_BYTES + place * RECORD_BYTES;
+      bytes.set(text, byte + TEXT_AT);
+      bytes[byte + NUMBERS * 8] = text.length & 255;
+      bytes[byte + NUMBERS * 8 + 1] = text.length >> 8;
+      numbers[at(place) + 1] = bucket;
+      numbers[at(place) + 2] = units;
+      numbers[at(place) + 3] = limit;
+      // last: a record that is written in part is none
+      numbers[at(place)] = STATE_USED;
+      return place;
+    },
+    write(place, units) {
+      numbers[at(place) + 2] = units;
+    },
+    change(place, units) {
+      numbers[at(place) + 2]! += units;
+    },
+    close(place) {
+      numbers[at(place)] = STATE_FREE;
+      free.push(place);
+    },
+    beat() {
+      numbers[0]! += 1;
+    },
+    remove: () => rmSync(file, { force: true }),
+  };
+}
+
+/** The journals of other processes in the folder, whether they live or not. */
+export function findJournals(folder: string, except: string): readonly FoundJournal[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(SUFFIX) && name !== `${except}${SUFFIX}`)
+    .flatMap((name) => {
+      const file = join(folder, name);
+      const found = readJournal(file);
+      return found === null ? [] : [{ ...found, file, replica: name.slice(0, -SUFFIX.length) }];
+    });
+}
+
+function readJournal(file: string): { readonly beat: number; readonly buckets: readonly JournalledBucket[] } | null {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(file);
+  } catch {
+    // another process was quicker
+    return null;
+  }
+  if (bytes.length < HEAD_BYTES) return null;
+  const buckets: JournalledBucket[] = [];
+  for (let byte = HEAD_BYTES; byte + RECORD_BYTES <= bytes.length; byte += RECORD_BYTES) {
+    if (bytes.readDoubleLE(byte) !== STATE_USED) continue;
+    const length = bytes.readUInt16LE(byte + NUMBERS * 8);
+    const [key, kind, windowMs] = JSON.parse(bytes.toString("utf8", byte + TEXT_AT, byte + TEXT_AT + length)) as [string, AccountKind, number];
+    buckets.push({ key, kind, windowMs, bucket: bytes.readDoubleLE(byte + 8), units: bytes.readDoubleLE(byte + 16), limit: bytes.readDoubleLE(byte + 24) });
+  }
+  return { beat: bytes.readDoubleLE(0), buckets };
+}

@@ -1,0 +1,412 @@
+// Several replicas, one store and a bad network in virtual time. Replicas are the real ones, the store is the model; all that can go wrong does: late, lost and
+// doubled messages, replicas that die, pause, sleep and come back with their journal, clocks that are set, a store that restarts with, without and with old data.
+import type { LimitRule } from "../../../src/core/limit.ts";
+import { isShortage, type Need, type Reservation } from "../../../src/admission/limit-store.ts";
+import type { Moment, ReplicaFault } from "../../../src/admission/valkey/account.ts";
+import type { JournalledBucket, LeaseJournal } from "../../../src/admission/valkey/lease-journal.ts";
+import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
+import { openReplica, type Replica } from "../../../src/admission/valkey/replica.ts";
+import { type Chance, chanceOf } from "./chance.ts";
+import { openObserver, type Observed } from "./observer.ts";
+import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
+
+export type PlantedFault = ReplicaFault | StoreFault;
+const STORE_FAULTS: readonly PlantedFault[] = ["guessing for the dead", "window by fixed bucket", "refusal keeps the other account"];
+
+const TAG = "t";
+const DAY_MS = 86_400_000;
+
+export interface SimulatedAccount {
+  readonly rule: LimitRule;
+  readonly kind: "slide" | "day" | "total" | "slots";
+  readonly windowMs: number;
+}
+
+interface Node {
+  readonly id: string;
+  replica: Replica;
+  readonly journal: Map<number, JournalledBucket>;
+  alive: boolean;
+  /** Its journal was read by the one that came after it. */
+  told: boolean;
+  /** Somebody reads it, or has. */
+  followed: boolean;
+  pausedUntil: number;
+  /** No timer has run since the end of its pause. */
+  isNumb: boolean;
+  cutUntil: number;
+  /** What its two clocks show, less the true time. */
+  monoLag: number;
+  wallLag: number;
+  /** Answers that wait for the end of a pause. */
+  readonly inbox: (() => void)[];
+  readonly calls: Set<Observed>;
+}
+
+export interface Outcome {
+  readonly fault: string | null;
+  readonly admitted: number;
+  readonly refused: number;
+  readonly leased: number;
+}
+
+export function simulate(seed: number, planted: PlantedFault | null = null): Outcome {
+  return new World(seed, planted).run();
+}
+
+function accountsOf(chance: Chance): readonly SimulatedAccount[] {
+  const rule = (index: number, limit: number, extra: Partial<LimitRule>): LimitRule => ({
+    id: `l${index}`,
+    name: "limit",
+    kind: "limit",
+    tenantId: TAG,
+    projectId: null,
+    scope: {},
+    unit: "tokens",
+    window: "minute",
+    limit,
+    mode: "enforce",
+    onStoreFailure: "closed",
+    assumeOutputTokens: 1,
+    unpriced: "deny",
+    thresholds: [],
+    ...extra,
+  });
+  const count = chance.below(3) + 1;
+  return Array.from({ length: count }, (_, index): SimulatedAccount => {
+    const kind = chance.pick(["slide", "slide", "slide", "day", "total", "slots"] as const);
+    const windowMs = kind === "slide" ? chance.pick([5000, 5000, 6000, 2000]) : 0;
+    const limit = chance.pick([5, 60, 150, 400]) * (kind === "day" || kind === "total" ? 2 : 1);
+    if (kind === "slots") return { kind, windowMs, rule: rule(index, chance.pick([3, 8, 60]), { unit: "concurrency", window: null }) };
+    return { kind, windowMs, rule: kind === "slide" ? rule(index, limit, {}) : rule(index, limit, { kind: "budget", window: kind }) };
+  });
+}
+
+class World {
+  readonly #chance: Chance;
+  readonly #store: StoreModel;
+  readonly #planted: PlantedFault | null;
+  readonly #accounts: readonly SimulatedAccount[];
+  readonly #observer;
+  readonly #nodes: Node[] = [];
+  readonly #events: { at: number; order: number; run: () => void }[] = [];
+  #order = 0;
+  #now: number;
+  #storeDownUntil = 0;
+  /** The reading of the clock that allowed what is being answered. */
+  #allowedAt: number | null = null;
+  #refused = 0;
+  #admitted = 0;
+  #leased = 0;
+  #nextId = 1;
+  #fault: string | null = null;
+  #backups: { readonly at: number; readonly data: ReturnType<StoreModel["copy"]> }[] = [];
+  #faultsEnd = 0;
+
+  constructor(seed: number, planted: PlantedFault | null) {
+    this.#chance = chanceOf(seed);
+    this.#planted = planted;
+    this.#store = openStoreModel(planted !== null && STORE_FAULTS.includes(planted) ? (planted as StoreFault) : null);
+    this.#accounts = accountsOf(this.#chance);
+    // midnight lies within the run
+    this.#now = 20_000 * DAY_MS - this.#chance.below(12_000);
+    this.#observer = openObserver(this.#accounts);
+  }
+
+  run(): Outcome {
+    const start = this.#now;
+    const end = start + 11_000;
+    this.#faultsEnd = end - 500;
+    for (let n = this.#chance.below(3) + 1; n >= 0; n--) this.#start(null);
+    this.#schedule(start + this.#chance.below(100), () => this.#callAgain(end));
+    if (this.#chance.perMille(800)) this.#schedule(start + 3000, () => this.#troubleAgain());
+    if (this.#chance.perMille(350)) this.#schedule(start + 3000 + this.#chance.below(5000), () => this.#restartStore());
+    this.#backupAgain(end);
+    this.#play(end);
+    // whoever is left comes back, and what is under way ends
+    for (const node of this.#nodes) if (node.alive) node.cutUntil = node.pausedUntil = 0;
+    for (const node of [...this.#nodes]) if (!node.alive && !node.followed && this.#chance.perMille(700)) this.#start(node);
+    for (const node of this.#nodes) for (const call of [...node.calls]) this.#endCall(node, call);
+    this.#play(end + 4500);
+    if (this.#fault === null) this.#fault = this.#neverShort();
+    return { fault: this.#fault, admitted: this.#admitted, refused: this.#refused, leased: this.#leased };
+  }
+
+  #play(until: number): void {
+    for (;;) {
+      const next = this.#events[0];
+      if (next === undefined || next.at > until || this.#fault !== null) break;
+      this.#take();
+      this.#now = Math.max(this.#now, next.at);
+      next.run();
+    }
+    this.#now = Math.max(this.#now, until);
+  }
+
+  #schedule(at: number, run: () => void): void {
+    const heap = this.#events;
+    let index = heap.push({ at, order: this.#order++, run }) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!before(heap[index]!, heap[parent]!)) break;
+      [heap[index], heap[parent]] = [heap[parent]!, heap[index]!];
+      index = parent;
+    }
+  }
+
+  #take(): void {
+    const heap = this.#events;
+    const last = heap.pop()!;
+    if (heap.length === 0) return;
+    heap[0] = last;
+    for (let index = 0; ; ) {
+      const left = 2 * index + 1;
+      let least = index;
+      if (left < heap.length && before(heap[left]!, heap[least]!)) least = left;
+      if (left + 1 < heap.length && before(heap[left + 1]!, heap[least]!)) least = left + 1;
+      if (least === index) return;
+      [heap[index], heap[least]] = [heap[least]!, heap[index]!];
+      index = least;
+    }
+  }
+
+  // ---- replicas
+
+  #start(after: Node | null): void {
+    const id = `r${this.#nextId++}`;
+    const journal = new Map<number, JournalledBucket>();
+    let places = 0;
+    const written: LeaseJournal = {
+      open: (account, bucket, units) => {
+        journal.set(++places, { key: account.key, kind: account.kind, windowMs: account.windowMs, limit: account.limit, bucket, units });
+        return places;
+      },
+      write: (place, units) => void journal.set(place, { ...journal.get(place)!, units }),
+      change: (place, units) => void journal.set(place, { ...journal.get(place)!, units: journal.get(place)!.units + units }),
+      close: (place) => void journal.delete(place),
+    };
+    const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, isNumb: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), replica: null! };
+    const isStores = this.#planted === null || STORE_FAULTS.includes(this.#planted);
+    node.replica = openReplica({
+      replica: id,
+      timings: TIMINGS,
+      journal: written,
+      now: (): Moment => ({ monoMs: this.#now + node.monoLag, wallMs: this.#now + node.wallLag }),
+      keys: { group: () => ["epoch", "live", `{${TAG}}`], account: (rule) => rule.id, own: (key, replica) => `${key}:${replica}` },
+      send: (_, message) => this.#send(node, message),
+      onLost: (reservation) => {
+        for (const call of [...node.calls]) if (call.reservation === reservation) this.#endCall(node, call);
+      },
+      shapeOf: (rule) => {
+        const { kind, windowMs } = this.#accounts.find((account) => account.rule.id === rule.id)!;
+        return { kind, windowMs };
+      },
+      ...(isStores ? {} : { fault: this.#planted as ReplicaFault }),
+    });
+    this.#nodes.push(node);
+    this.#tickAgain(node);
+    if (after !== null) after.followed = true;
+    if (after !== null) this.#schedule(this.#now + 1000, () => this.#tellFor(after));
+  }
+
+  /** The one that comes after a dead replica reads its journal, and tells the store until it answers. */
+  #tellFor(dead: Node): void {
+    if (dead.told || dead.alive) return;
+    if (this.#now < this.#storeDownUntil) {
+      this.#schedule(this.#now + 200, () => this.#tellFor(dead));
+      return;
+    }
+    const buckets = [...dead.journal.values()];
+    this.#store.run(
+      {
+        keys: ["epoch", "live", `{${TAG}}`, ...buckets.flatMap(({ key }) => [key, `${key}:${dead.id}`])],
+        replica: dead.id,
+        sequence: 2 ** 52,
+        epoch: "",
+        join: 3,
+        leaseLifeMs: TIMINGS.leaseLifeMs,
+        joinMs: TIMINGS.joinMs,
+        accounts: buckets.map(({ limit, kind, windowMs }) => [limit, kind, windowMs, 1, 0, 0, 0] as const),
+        statements: buckets.map(({ bucket, units }, index) => [index + 1, 0, bucket, units] as const),
+        operations: [],
+      },
+      this.#now,
+    );
+    dead.told = true;
+  }
+
+  #tickAgain(node: Node): void {
+    if (!node.alive) return;
+    if (this.#now >= node.pausedUntil) {
+      node.replica.tick();
+      node.isNumb = false;
+      for (const hear of node.inbox.splice(0)) hear();
+    }
+    this.#schedule(Math.max(this.#now, node.pausedUntil) + 10 + this.#chance.below(20), () => this.#tickAgain(node));
+  }
+
+  #kill(node: Node): void {
+    node.alive = false;
+    this.#observer.died(node.id);
+    node.calls.clear();
+    const back = this.#chance.pick([1200, 2500, 0]);
+    if (back > 0) this.#schedule(this.#now + back, () => this.#start(node));
+  }
+
+  // ---- the network
+
+  #isCalm(): boolean {
+    return this.#now > this.#faultsEnd;
+  }
+
+  #delay(): number {
+    if (this.#isCalm() || !this.#chance.perMille(40)) return 0.3 + this.#chance.below(30) / 10;
+    return this.#chance.below(600);
+  }
+
+  #send(node: Node, message: MessageWithKeys): void {
+    const copies = !this.#isCalm() && this.#chance.perMille(30) ? 2 : 1;
+    for (let copy = 0; copy < copies; copy++) {
+      if (!this.#isCalm() && this.#chance.perMille(15)) continue;
+      this.#schedule(this.#now + this.#delay(), () => this.#arrive(node, message));
+    }
+  }
+
+  #arrive(node: Node, message: MessageWithKeys): void {
+    if (this.#now < this.#storeDownUntil || this.#now < node.cutUntil) {
+      this.#schedule(this.#now + 1, () => this.#toNode(node, () => node.replica.fail(TAG, message.sequence)));
+      return;
+    }
+    const answer = structuredClone(this.#store.run(message, this.#now));
+    this.#observer.opened(answer[1], this.#now, this.#store);
+    this.#observer.answered(node.id, message, answer);
+    if (!this.#isCalm() && this.#chance.perMille(15)) return;
+    this.#schedule(this.#now + this.#delay(), () => {
+      if (this.#now >= node.cutUntil) this.#toNode(node, () => this.#hear(node, message, answer));
+    });
+  }
+
+  #toNode(node: Node, run: () => void): void {
+    if (!node.alive) return;
+    if (this.#now < node.pausedUntil) node.inbox.push(run);
+    else run();
+  }
+
+  #hear(node: Node, message: MessageWithKeys, answer: Answer): void {
+    this.#observer.heard(node.id, message.sequence);
+    this.#allowedAt = answer[2];
+    node.replica.hear(TAG, message.sequence, answer);
+    this.#allowedAt = null;
+  }
+
+  // ---- calls
+
+  #callAgain(end: number): void {
+    if (this.#now >= end) return;
+    const burst = this.#chance.perMille(20) ? this.#chance.below(40) : 1;
+    for (let n = 0; n < burst; n++) this.#call();
+    this.#schedule(this.#now + this.#chance.below(40) + 1, () => this.#callAgain(end));
+  }
+
+  #call(): void {
+    const ready = this.#nodes.filter((node) => node.alive && this.#now >= node.pausedUntil);
+    if (ready.length === 0) return;
+    const node = this.#chance.pick(ready);
+    const chosen = this.#accounts.length === 1 ? this.#accounts : this.#accounts.filter(() => this.#chance.perMille(750));
+    const needs = chosen.map(({ rule, kind }): Need => ({ account: { rule, value: "" }, units: kind === "slots" ? 1 : this.#chance.pick([1, 1, 1, 2, 5]), force: false }));
+    if (needs.length === 0) return;
+    const done = (reservation: Reservation | null): void => {
+      if (reservation === null) this.#refused += 1;
+      else this.#admit(node, needs, reservation);
+    };
+    const result = node.replica.reserve(needs, (later) => done(isShortage(later) ? null : later));
+    if (result === null) return;
+    if (!isShortage(result)) this.#leased += 1;
+    done(isShortage(result) ? null : result);
+  }
+
+  #admit(node: Node, needs: readonly Need[], reservation: Reservation): void {
+    this.#admitted += 1;
+    const call: Observed = { reservation, node: node.id, at: this.#allowedAt ?? this.#now, units: needs.map(({ units }) => units), accounts: needs.map(({ account }) => account.rule.id), runs: true, excused: false };
+    node.calls.add(call);
+    const paused = new Set(this.#nodes.filter((each) => each.isNumb).map(({ id }) => id));
+    this.#fault ??= this.#observer.admitted(call, this.#now, paused);
+    const lasts = this.#chance.pick([5, 100, 700, 3000]);
+    this.#schedule(this.#now + lasts, () => this.#toNode(node, () => this.#endCall(node, call)));
+  }
+
+  #endCall(node: Node, call: Observed): void {
+    if (!node.alive || !node.calls.delete(call)) return;
+    call.runs = false;
+    if (this.#chance.perMille(200)) {
+      call.reservation.release();
+      this.#observer.settled(call, call.units.map(() => 0));
+      return;
+    }
+    const used = call.units.map((units) => (this.#chance.perMille(500) ? units : this.#chance.below(units + 2)));
+    call.reservation.settle(used);
+    this.#observer.settled(call, used);
+  }
+
+  // ---- trouble
+
+  #troubleAgain(): void {
+    if (this.#isCalm()) return;
+    const alive = this.#nodes.filter((node) => node.alive && this.#now >= node.pausedUntil);
+    if (alive.length > 0) this.#trouble(this.#chance.pick(alive));
+    this.#schedule(this.#now + this.#chance.below(3000), () => this.#troubleAgain());
+  }
+
+  #trouble(node: Node): void {
+    const kind = this.#chance.pick(["kill", "pause", "sleep", "sleep", "cut", "set clock"] as const);
+    const lastsMs = this.#chance.pick([100, 300, 1500, 4000]);
+    if (kind === "kill") this.#kill(node);
+    else if (kind === "cut") node.cutUntil = this.#now + lastsMs;
+    else if (kind === "set clock") node.wallLag += this.#chance.below(4000) - 2000;
+    else {
+      node.pausedUntil = this.#now + lastsMs;
+      node.isNumb = true;
+      if (kind === "sleep") node.monoLag -= lastsMs;
+      // the first call finds what was there before any timer has run
+      if (this.#chance.perMille(700)) this.#schedule(this.#now + lastsMs, () => this.#burst(node));
+    }
+  }
+
+  #burst(node: Node): void {
+    for (let n = 0; n < 4 && node.alive && this.#now >= node.pausedUntil; n++) this.#call();
+  }
+
+  #backupAgain(end: number): void {
+    this.#backups.push({ at: this.#now, data: this.#store.copy() });
+    if (this.#backups.length > 4) this.#backups.shift();
+    if (this.#now < end) this.#schedule(this.#now + 300, () => this.#backupAgain(end));
+  }
+
+  #restartStore(): void {
+    const how = this.#chance.pick(["kept", "kept", "old", "empty"] as const);
+    this.#storeDownUntil = this.#now + this.#chance.pick([0, 50, 800]);
+    if (how === "kept") this.#store.restart(this.#store.copy());
+    else {
+      this.#observer.lost(this.#now);
+      // what its successor told is lost too
+      for (const node of this.#nodes) if (!node.alive) node.told = false;
+      this.#store.restart(how === "empty" ? this.#store.empty() : this.#chance.pick(this.#backups).data);
+    }
+    this.#backups = [];
+  }
+
+  #neverShort(): string | null {
+    for (const account of this.#accounts) {
+      for (const node of this.#nodes) {
+        if (!node.alive && !node.told) continue;
+        const fault = this.#observer.short(account, node.id, this.#store, this.#now);
+        if (fault !== null) return fault;
+      }
+    }
+    return null;
+  }
+}
+
+function before(one: { readonly at: number; readonly order: number }, other: { readonly at: number; readonly order: number }): boolean {
+  return one.at < other.at || (one.at === other.at && one.order < other.order);
+}

@@ -1,0 +1,97 @@
+// A real Redis or Valkey of its own on a free port of the loopback, in a folder that goes with it, stopped by its process id. Where there is none, a test
+// says so and is skipped.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly folder: string;
+  /** Stands still, as a machine that was paused does. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends it at once, and starts it on the same port: with what it wrote to disk, or empty. */
+  restart(kept: boolean): Promise<void>;
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Null: this machine has none. */
+export function findServer(name: "redis-server" | "valkey-server"): string | null {
+  return Bun.which(name);
+}
+
+const STARTS_WITHIN_MS = 10_000;
+
+export async function startRedis(options: { readonly binary?: string; readonly flags?: readonly string[]; readonly port?: number } = {}): Promise<RedisServer> {
+  const binary = options.binary ?? findServer("redis-server");
+  if (binary === null) throw new Error("there is no redis-server on this machine");
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-redis-"));
+  const port = options.port ?? freePort();
+  const run = async (): Promise<Bun.Subprocess> => {
+    const child = Bun.spawn([binary, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always", ...(options.flags ?? [])], { stdout: "ignore", stderr: "ignore" });
+    const startedMs = performance.now();
+    while (!(await answers(port))) {
+      if (child.exitCode !== null || performance.now() - startedMs > STARTS_WITHIN_MS) {
+        child.kill("SIGKILL");
+        throw new Error(`${binary} did not start on port ${port}`);
+      }
+      await Bun.sleep(10);
+    }
+    return child;
+  };
+  let child = await run();
+  const kill = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await child.exited;
+  };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child.pid;
+    },
+    folder,
+    freeze: () => child.kill("SIGSTOP"),
+    thaw: () => child.kill("SIGCONT"),
+    async restart(kept) {
+      await kill();
+      if (!kept) for (const name of ["appendonlydir", "dump.rdb"]) if (existsSync(join(folder, name))) rmSync(join(folder, name), { recursive: true });
+      child = await run();
+    },
+    kill,
+    async stop() {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function freePort(): number {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = server;
+  server.stop(true);
+  return port;
+}
+
+/** A connection that answers PING: while it reads its data it does not. */
+async function answers(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const no = (): void => resolve(false);
+    Bun.connect({
+      hostname: "127.0.0.1",
+      port,
+      socket: {
+        open: (socket) => void socket.write("PING\r\n"),
+        data(socket, bytes) {
+          resolve(bytes.toString().startsWith("+PONG"));
+          socket.end();
+        },
+        error: no,
+        close: no,
+      },
+    }).catch(no);
+  });
+}
