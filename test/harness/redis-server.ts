@@ -95,3 +95,24 @@ async function answers(port: number): Promise<boolean> {
     }).catch(no);
   });
 }
+
+/** A cluster of masters alone, each with its share of the slots. */
+export async function startCluster(masters: number): Promise<{ readonly servers: readonly RedisServer[]; stop(): Promise<void> }> {
+  const servers = await Promise.all(Array.from({ length: masters }, () => startRedis({ port: clusterPort(), flags: ["--cluster-enabled", "yes", "--appendonly", "no"] })));
+  const stop = async (): Promise<void> => void (await Promise.all(servers.map((server) => server.stop())));
+  const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
+  const child = Bun.spawn(["redis-cli", "--cluster", "create", ...addresses, "--cluster-yes"], { stdout: "pipe", stderr: "pipe" });
+  if ((await child.exited) !== 0) {
+    await stop();
+    throw new Error(`the cluster did not form: ${await new Response(child.stdout).text()}`);
+  }
+  return { servers, stop };
+}
+
+/** The bus of a cluster listens 10000 above its port. */
+function clusterPort(): number {
+  for (;;) {
+    const port = freePort();
+    if (port < 55_000) return port;
+  }
+}

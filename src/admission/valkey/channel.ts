@@ -408,6 +408,7 @@ function giveUpOne(one: Waiting): void {
 
 function giveUp(channel: Channel, nowMs: number): void {
   const { underWay } = channel;
+  if (channel.waiting.length === 0 && channel.questions.length === 0 && (underWay === null || (underWay.waiting.length === 0 && underWay.questions.length === 0))) return;
   for (const one of [...(underWay?.waiting ?? []), ...channel.waiting]) {
     if (one.giveUpMs <= nowMs) giveUpOne(one);
   }

@@ -28,8 +28,8 @@ export interface FoundJournal {
   readonly replica: string;
   /** Moves while its process lives. */
   readonly beat: number;
-  readonly file: string;
   readonly buckets: readonly JournalledBucket[];
+  remove(): void;
 }
 
 export interface JournalFile extends LeaseJournal {
@@ -101,7 +101,7 @@ export function findJournals(folder: string, except: string): readonly FoundJour
     .flatMap((name) => {
       const file = join(folder, name);
       const found = readJournal(file);
-      return found === null ? [] : [{ ...found, file, replica: name.slice(0, -SUFFIX.length) }];
+      return found === null ? [] : [{ ...found, replica: name.slice(0, -SUFFIX.length), remove: () => rmSync(file, { force: true }) }];
     });
 }
 

@@ -32,6 +32,8 @@ export interface Replica {
   hear(tag: string, sequence: number, answer: Answer): void;
   fail(tag: string, sequence: number): void;
   tick(): void;
+  /** Says that it is there, and hears whether the store is. */
+  greet(tag: string): void;
   /** Says what is left to say; what leases hold goes back. True when nothing is under way or unsaid. */
   drain(): boolean;
   open(): number;
@@ -46,6 +48,8 @@ interface Found {
 const FRESH_MS = 1000;
 /** Accounts that nobody used for so long, and that hold nothing, are forgotten. */
 const IDLE_MS = 60_000;
+/** Of one rule. */
+const MAX_VALUES = 50_000;
 const SWEEP_MS = 5000;
 
 const WINDOWS_MS = { second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
@@ -59,7 +63,7 @@ export function shapeOfRule({ kind, unit, window }: LimitRule): WindowShape {
 export function openReplica(options: ReplicaOptions): Replica {
   const { timings, journal, fault = null, replica, shapeOf } = options;
   const rules = new WeakMap<LimitRule, Found>();
-  const rulesById = new Map<string, Found>();
+  const rulesByKey = new Map<string, Found>();
   const channels = new Map<string, Channel>();
   const held = new Set<Taken>();
   let openReservations = 0;
@@ -83,20 +87,22 @@ export function openReplica(options: ReplicaOptions): Replica {
   const foundOf = (rule: LimitRule): Found => {
     let found = rules.get(rule);
     if (found !== undefined) return found;
-    found = rulesById.get(rule.id);
-    const shape = shapeOf(rule);
-    const [any] = found?.values.values() ?? [];
-    // a rule that was changed: another limit goes for the same account, another window is another account
-    if (found === undefined || (any !== undefined && (any.kind !== shape.kind || any.windowMs !== shape.windowMs))) found = { channel: channelOf(rule.tenantId), values: new Map() };
+    // a rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one
+    const key = [rule.tenantId, rule.id, rule.kind, rule.unit, rule.window].join("\n");
+    found = rulesByKey.get(key);
+    if (found === undefined) rulesByKey.set(key, (found = { channel: channelOf(rule.tenantId), values: new Map() }));
     for (const account of found.values.values()) account.limit = rule.limit;
-    rulesById.set(rule.id, found);
     rules.set(rule, found);
     return found;
   };
 
-  const accountOf = ({ rule, value }: Account, units: number, now: Moment): ReplicaAccount => {
+  const accountOf = ({ rule, value: asked }: Account, units: number, now: Moment): ReplicaAccount => {
     const { values, channel } = foundOf(rule);
-    let account = values.get(value);
+    let account = values.get(asked);
+    if (account !== undefined) return account;
+    // clients make values up: whoever comes beyond so many shares one account
+    const value = values.size < MAX_VALUES ? asked : "";
+    account = values.get(value);
     if (account === undefined) {
       account = newAccount(options.keys.account(rule, value), shapeOf(rule), rule.limit, units, now.monoMs);
       values.set(value, account);
@@ -327,7 +333,7 @@ export function openReplica(options: ReplicaOptions): Replica {
 
   const sweep = (now: Moment): void => {
     sweptMs = now.monoMs;
-    for (const { channel, values } of rulesById.values())
+    for (const { channel, values } of rulesByKey.values())
       for (const [value, account] of values) {
         if (now.monoMs - account.usedLastMs < IDLE_MS || account.openNeeds > 0 || account.mine.size > 0 || account.leases.length > 0 || account.owed > 0 || channel.dirty.has(account)) continue;
         if (channel.underWay?.accounts.includes(account) === true) continue;
@@ -357,6 +363,9 @@ export function openReplica(options: ReplicaOptions): Replica {
       for (const channel of channels.values()) tick(channel, now, channelOptions);
       if (held.size > 0) loseSlots(now);
       if (now.monoMs - sweptMs >= SWEEP_MS) sweep(now);
+    },
+    greet(tag) {
+      flush(channelOf(tag), options.now(), channelOptions, true);
     },
     drain() {
       const now = options.now();

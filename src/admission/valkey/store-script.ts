@@ -174,12 +174,12 @@ end
 
 local function reserve(op)
   if not isOpen then return { 2 } end
-  local worst, worstAt, worstNeed, worth = nil, 0, 0, 1
+  local worst, worstAt, worstNeed, worstOrder, worth = nil, 0, 0, -1, 1
   for n = 2, #op, 3 do
     local account, units = accounts[op[n]], op[n + 1]
     account.asked = (account.asked or 0) + units
     local missing = account.used + account.asked - account.limit
-    if op[n + 2] == 0 and missing > 0 then
+    if op[n + 2] == 0 and units > 0 and missing > 0 then
       local at, out = fitsAt(account, units), 0
       for _, hold in pairs(account.holds) do
         if hold[2] + m.l + 150 >= now then out = out + hold[3] end
@@ -189,7 +189,8 @@ local function reserve(op)
         account.dirty.x = true
       end
       if out < missing or units > account.limit then worth = 0 end
-      if worst == nil or (worstAt ~= -1 and (at == -1 or at > worstAt)) then worst, worstAt, worstNeed = account, at, (n - 2) / 3 end
+      local order = at ~= -1 and at or (units > account.limit and 2 ^ 52 or 2 ^ 51)
+      if order > worstOrder then worst, worstAt, worstNeed, worstOrder = account, at, (n - 2) / 3, order end
     end
   end
   for n = 2, #op, 3 do accounts[op[n]].asked = 0 end

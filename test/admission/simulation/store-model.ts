@@ -148,7 +148,7 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
 
   const reserve = (accounts: readonly Working[], operation: readonly number[], isOpen: boolean): OperationAnswer => {
     if (!isOpen) return [2];
-    let worst: { account: Working; at: number; need: number } | null = null;
+    let worst: { account: Working; at: number; need: number; order: number } | null = null;
     let worth = 1;
     const asked = new Map<Working, number>();
     for (let n = 0; n < operation.length; n += 3) {
@@ -156,13 +156,14 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       const units = operation[n + 1]!;
       asked.set(account, (asked.get(account) ?? 0) + units);
       const missing = account.used + asked.get(account)! - account.limit;
-      if (operation[n + 2] !== 0 || missing <= 0) continue;
+      if (operation[n + 2] !== 0 || units === 0 || missing <= 0) continue;
       const at = fitsAt(account, units);
       let out = 0;
       for (const hold of account.count.holds.values()) if (hold.at + message.leaseLifeMs + 150 >= nowMs) out += hold.idle;
       if (out > 0 && units <= account.limit) account.count.recalled = nowMs + 500;
       if (out < missing || units > account.limit) worth = 0;
-      if (worst === null || (worst.at !== -1 && (at === -1 || at > worst.at))) worst = { account, at, need: n / 3 };
+      const order = at !== -1 ? at : units > account.limit ? 2 ** 52 : 2 ** 51;
+      if (worst === null || order > worst.order) worst = { account, at, need: n / 3, order };
     }
     if (worst !== null) {
       if (fault === "refusal keeps the other account") for (let n = 0; n < worst.need * 3; n += 3) take(accounts[operation[n]! - 1]!, operation[n + 1]!);

@@ -4,6 +4,7 @@ import type { LimitRule } from "../../../src/core/limit.ts";
 import { isShortage, type Need, type Reservation } from "../../../src/admission/limit-store.ts";
 import type { Moment, ReplicaFault } from "../../../src/admission/valkey/account.ts";
 import type { JournalledBucket, LeaseJournal } from "../../../src/admission/valkey/lease-journal.ts";
+import { deadMessages } from "../../../src/admission/valkey/dead-replica.ts";
 import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { openReplica, type Replica } from "../../../src/admission/valkey/replica.ts";
 import { type Chance, chanceOf } from "./chance.ts";
@@ -14,7 +15,7 @@ export type PlantedFault = ReplicaFault | StoreFault;
 const STORE_FAULTS: readonly PlantedFault[] = ["guessing for the dead", "window by fixed bucket", "refusal keeps the other account"];
 
 const TAG = "t";
-const DAY_MS = 86_400_000;
+const MIDNIGHT_MS = 20_000 * 86_400_000;
 
 export interface SimulatedAccount {
   readonly rule: LimitRule;
@@ -54,7 +55,7 @@ export function simulate(seed: number, planted: PlantedFault | null = null): Out
   return new World(seed, planted).run();
 }
 
-function accountsOf(chance: Chance): readonly SimulatedAccount[] {
+function accountsOf(chance: Chance, isEdge: boolean): readonly SimulatedAccount[] {
   const rule = (index: number, limit: number, extra: Partial<LimitRule>): LimitRule => ({
     id: `l${index}`,
     name: "limit",
@@ -72,11 +73,12 @@ function accountsOf(chance: Chance): readonly SimulatedAccount[] {
     thresholds: [],
     ...extra,
   });
-  const count = chance.below(3) + 1;
+  if (isEdge) return [{ kind: "day", windowMs: 0, rule: rule(0, chance.pick([150, 300]), { kind: "budget", window: "day" }) }];
+  const count = chance.pick([1, 1, 1, 2, 3]);
   return Array.from({ length: count }, (_, index): SimulatedAccount => {
-    const kind = chance.pick(["slide", "slide", "slide", "day", "total", "slots"] as const);
+    const kind = chance.pick(["slide", "slide", "day", "day", "total", "slots"] as const);
     const windowMs = kind === "slide" ? chance.pick([5000, 5000, 6000, 2000]) : 0;
-    const limit = chance.pick([5, 60, 150, 400]) * (kind === "day" || kind === "total" ? 2 : 1);
+    const limit = chance.pick([5, 100, 150, 400]) * (kind === "day" || kind === "total" ? 2 : 1);
     if (kind === "slots") return { kind, windowMs, rule: rule(index, chance.pick([3, 8, 60]), { unit: "concurrency", window: null }) };
     return { kind, windowMs, rule: kind === "slide" ? rule(index, limit, {}) : rule(index, limit, { kind: "budget", window: kind }) };
   });
@@ -100,28 +102,50 @@ class World {
   #leased = 0;
   #nextId = 1;
   #fault: string | null = null;
-  #backups: { readonly at: number; readonly data: ReturnType<StoreModel["copy"]> }[] = [];
+  #backup: ReturnType<StoreModel["copy"]> | null = null;
   #faultsEnd = 0;
+  /** Of a thousand messages so many are late. */
+  readonly #lates: number;
+  /** Milliseconds between calls, at most. */
+  readonly #pace: number;
+  /** Of a thousand calls so many bring others along. */
+  readonly #bursts: number;
+  readonly #isLateAtMidnight: boolean;
+  readonly #sleepsAtMidnight: boolean;
+  #hasLost = false;
 
   constructor(seed: number, planted: PlantedFault | null) {
     this.#chance = chanceOf(seed);
     this.#planted = planted;
     this.#store = openStoreModel(planted !== null && STORE_FAULTS.includes(planted) ? (planted as StoreFault) : null);
-    this.#accounts = accountsOf(this.#chance);
-    // midnight lies within the run
-    this.#now = 20_000 * DAY_MS - this.#chance.below(12_000);
+    // a fifth of the worlds lives at the edge of one window
+    const isEdge = this.#chance.perMille(200);
+    this.#accounts = accountsOf(this.#chance, isEdge);
+    this.#lates = this.#chance.pick([5, 40, 250]);
+    this.#pace = isEdge ? 30 : this.#chance.pick([15, 40, 100, 500]);
+    this.#isLateAtMidnight = this.#chance.perMille(isEdge ? 500 : 300);
+    this.#sleepsAtMidnight = !this.#isLateAtMidnight && this.#chance.perMille(isEdge ? 1000 : 300);
+    this.#bursts = this.#pace === 500 ? 700 : 20;
+    // midnight lies within the run, often soon after its start
+    this.#now = MIDNIGHT_MS - (isEdge ? 300 + this.#chance.below(700) : this.#chance.below(this.#chance.pick([1500, 9000])));
     this.#observer = openObserver(this.#accounts);
   }
 
   run(): Outcome {
     const start = this.#now;
-    const end = start + 11_000;
+    const end = start + 8_500;
     this.#faultsEnd = end - 500;
+    // most often the store has been there for long
+    if (this.#chance.perMille(850)) this.#store.run({ keys: ["epoch", "live", `{${TAG}}`], replica: "before", sequence: 1, epoch: "", join: 2, leaseLifeMs: TIMINGS.leaseLifeMs, joinMs: TIMINGS.joinMs, accounts: [], statements: [], operations: [] }, start - 20_000);
     for (let n = this.#chance.below(3) + 1; n >= 0; n--) this.#start(null);
     this.#schedule(start + this.#chance.below(100), () => this.#callAgain(end));
-    if (this.#chance.perMille(800)) this.#schedule(start + 3000, () => this.#troubleAgain());
-    if (this.#chance.perMille(350)) this.#schedule(start + 3000 + this.#chance.below(5000), () => this.#restartStore());
-    this.#backupAgain(end);
+    if (this.#chance.perMille(800)) this.#schedule(start + this.#chance.below(1500), () => this.#troubleAgain());
+    if (this.#sleepsAtMidnight) this.#schedule(MIDNIGHT_MS - this.#chance.below(150), () => this.#sleepAll());
+    if (this.#chance.perMille(350)) {
+      const at = start + 500 + this.#chance.below(this.#chance.pick([1000, 6000]));
+      this.#schedule(Math.max(start, at - this.#chance.below(900)), () => (this.#backup = this.#store.copy()));
+      this.#schedule(at, () => this.#restartStore());
+    }
     this.#play(end);
     // whoever is left comes back, and what is under way ends
     for (const node of this.#nodes) if (node.alive) node.cutUntil = node.pausedUntil = 0;
@@ -216,22 +240,8 @@ class World {
       this.#schedule(this.#now + 200, () => this.#tellFor(dead));
       return;
     }
-    const buckets = [...dead.journal.values()];
-    this.#store.run(
-      {
-        keys: ["epoch", "live", `{${TAG}}`, ...buckets.flatMap(({ key }) => [key, `${key}:${dead.id}`])],
-        replica: dead.id,
-        sequence: 2 ** 52,
-        epoch: "",
-        join: 3,
-        leaseLifeMs: TIMINGS.leaseLifeMs,
-        joinMs: TIMINGS.joinMs,
-        accounts: buckets.map(({ limit, kind, windowMs }) => [limit, kind, windowMs, 1, 0, 0, 0] as const),
-        statements: buckets.map(({ bucket, units }, index) => [index + 1, 0, bucket, units] as const),
-        operations: [],
-      },
-      this.#now,
-    );
+    const keys = { group: () => ["epoch", "live", `{${TAG}}`], own: (key: string, replica: string) => `${key}:${replica}` };
+    for (const message of deadMessages({ replica: dead.id, buckets: [...dead.journal.values()] }, keys)) this.#store.run(message, this.#now);
     dead.told = true;
   }
 
@@ -260,8 +270,13 @@ class World {
   }
 
   #delay(): number {
-    if (this.#isCalm() || !this.#chance.perMille(40)) return 0.3 + this.#chance.below(30) / 10;
+    if (this.#isCalm() || !this.#chance.perMille(this.#lateness)) return 0.3 + this.#chance.below(30) / 10;
     return this.#chance.below(600);
+  }
+
+  /** Late above all where it hurts: over the edge of a calendar's window. */
+  get #lateness(): number {
+    return this.#isLateAtMidnight && Math.abs(this.#now - MIDNIGHT_MS + 150) < 150 ? 600 : this.#lates;
   }
 
   #send(node: Node, message: MessageWithKeys): void {
@@ -277,11 +292,14 @@ class World {
       this.#schedule(this.#now + 1, () => this.#toNode(node, () => node.replica.fail(TAG, message.sequence)));
       return;
     }
-    const answer = structuredClone(this.#store.run(message, this.#now));
+    const answer = this.#store.run(message, this.#now);
     this.#observer.opened(answer[1], this.#now, this.#store);
     this.#observer.answered(node.id, message, answer);
     if (!this.#isCalm() && this.#chance.perMille(15)) return;
-    this.#schedule(this.#now + this.#delay(), () => {
+    const delay = this.#delay();
+    // whatever a late answer brings is wanted
+    if (delay > TIMINGS.leaseLifeMs && this.#chance.perMille(500)) this.#schedule(this.#now + delay + this.#chance.below(60), () => this.#burst(node));
+    this.#schedule(this.#now + delay, () => {
       if (this.#now >= node.cutUntil) this.#toNode(node, () => this.#hear(node, message, answer));
     });
   }
@@ -303,15 +321,18 @@ class World {
 
   #callAgain(end: number): void {
     if (this.#now >= end) return;
-    const burst = this.#chance.perMille(20) ? this.#chance.below(40) : 1;
+    const burst = this.#chance.perMille(this.#bursts) ? this.#chance.below(40) : 1;
     for (let n = 0; n < burst; n++) this.#call();
-    this.#schedule(this.#now + this.#chance.below(40) + 1, () => this.#callAgain(end));
+    this.#schedule(this.#now + this.#chance.below(this.#pace) + 1, () => this.#callAgain(end));
   }
 
   #call(): void {
     const ready = this.#nodes.filter((node) => node.alive && this.#now >= node.pausedUntil);
-    if (ready.length === 0) return;
-    const node = this.#chance.pick(ready);
+    if (ready.length > 0) this.#callAt(this.#chance.pick(ready));
+  }
+
+  #callAt(node: Node): void {
+    if (this.#isCalm()) return;
     const chosen = this.#accounts.length === 1 ? this.#accounts : this.#accounts.filter(() => this.#chance.perMille(750));
     const needs = chosen.map(({ rule, kind }): Need => ({ account: { rule, value: "" }, units: kind === "slots" ? 1 : this.#chance.pick([1, 1, 1, 2, 5]), force: false }));
     if (needs.length === 0) return;
@@ -363,23 +384,24 @@ class World {
     if (kind === "kill") this.#kill(node);
     else if (kind === "cut") node.cutUntil = this.#now + lastsMs;
     else if (kind === "set clock") node.wallLag += this.#chance.below(4000) - 2000;
-    else {
-      node.pausedUntil = this.#now + lastsMs;
-      node.isNumb = true;
-      if (kind === "sleep") node.monoLag -= lastsMs;
-      // the first call finds what was there before any timer has run
-      if (this.#chance.perMille(700)) this.#schedule(this.#now + lastsMs, () => this.#burst(node));
-    }
+    else this.#pause(node, lastsMs, kind === "sleep");
+  }
+
+  /** Over the edge of a window. */
+  #sleepAll(): void {
+    for (const node of this.#nodes) if (node.alive && this.#now >= node.pausedUntil && this.#chance.perMille(600)) this.#pause(node, this.#chance.pick([300, 1500]), true);
+  }
+
+  #pause(node: Node, lastsMs: number, isAsleep: boolean): void {
+    node.pausedUntil = this.#now + lastsMs;
+    node.isNumb = true;
+    if (isAsleep) node.monoLag -= lastsMs;
+    // the first call finds what was there before any timer has run
+    if (this.#chance.perMille(700)) this.#schedule(this.#now + lastsMs, () => this.#burst(node));
   }
 
   #burst(node: Node): void {
-    for (let n = 0; n < 4 && node.alive && this.#now >= node.pausedUntil; n++) this.#call();
-  }
-
-  #backupAgain(end: number): void {
-    this.#backups.push({ at: this.#now, data: this.#store.copy() });
-    if (this.#backups.length > 4) this.#backups.shift();
-    if (this.#now < end) this.#schedule(this.#now + 300, () => this.#backupAgain(end));
+    for (let n = this.#chance.below(40); n > 0 && node.alive && this.#now >= node.pausedUntil; n--) this.#callAt(node);
   }
 
   #restartStore(): void {
@@ -388,17 +410,16 @@ class World {
     if (how === "kept") this.#store.restart(this.#store.copy());
     else {
       this.#observer.lost(this.#now);
-      // what its successor told is lost too
-      for (const node of this.#nodes) if (!node.alive) node.told = false;
-      this.#store.restart(how === "empty" ? this.#store.empty() : this.#chance.pick(this.#backups).data);
+      this.#hasLost = true;
+      this.#store.restart(how === "empty" ? this.#store.empty() : this.#backup!);
     }
-    this.#backups = [];
   }
 
   #neverShort(): string | null {
     for (const account of this.#accounts) {
       for (const node of this.#nodes) {
-        if (!node.alive && !node.told) continue;
+        // a store that lost what was told of the dead has nobody to ask
+        if (!node.alive && (!node.told || this.#hasLost)) continue;
         const fault = this.#observer.short(account, node.id, this.#store, this.#now);
         if (fault !== null) return fault;
       }

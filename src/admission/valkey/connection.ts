@@ -1,0 +1,54 @@
+// The connection to Valkey or Redis, one server or a cluster. A command fails rather than waits: nothing is queued while there is no connection, nothing is
+// repeated, and no answer is waited for longer than a call may wait. Commands are not pipelined by the library: on clusters it loses them when a slot moves.
+import type { Cluster, Redis } from "ioredis";
+import { type Answer, encodeMessage, type MessageWithKeys, TIMINGS } from "./protocol.ts";
+import { STORE_SCRIPT } from "./store-script.ts";
+
+export interface ConnectionOptions {
+  /** `redis://`, `rediss://`, with user, password and database. Of a cluster: of its first node. */
+  readonly url: string;
+  /** Further nodes of a cluster as `host:port`; null: no cluster. */
+  readonly clusterNodes: readonly string[] | null;
+}
+
+export interface Connection {
+  /** Rejects when there is no answer in time. */
+  talk(message: MessageWithKeys): Promise<Answer>;
+  close(): void;
+}
+
+const CONNECT_MS = 2000;
+const FIRST_RETRY_MS = 50;
+const MAX_RETRY_MS = 500;
+const COMMAND = "dragomanLimits";
+
+type Scripted = Readonly<Record<typeof COMMAND, (...args: readonly (string | number)[]) => Promise<Answer>>>;
+
+/** At the start so long is waited for the connection. */
+const READY_MS = 1500;
+
+/** Connected, unless that takes too long: then it goes on trying. The library is loaded here, where a store is configured, and nowhere else. */
+export async function openConnection({ url, clusterNodes }: ConnectionOptions): Promise<Connection> {
+  const library = await import("ioredis");
+  const retryStrategy = (tries: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
+  const shared = { commandTimeout: TIMINGS.answerMs, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, enableOfflineQueue: false, enableAutoPipelining: false };
+  let client: Redis | Cluster;
+  if (clusterNodes === null) client = new library.Redis(url, { ...shared, retryStrategy });
+  else {
+    const { hostname, port, username, password, protocol } = new URL(url);
+    const redisOptions = { ...shared, ...(username !== "" && { username: decodeURIComponent(username) }), ...(password !== "" && { password: decodeURIComponent(password) }), ...(protocol === "rediss:" && { tls: {} }) };
+    const nodes = [`${hostname}:${port === "" ? "6379" : port}`, ...clusterNodes].map((node) => {
+      const colon = node.lastIndexOf(":");
+      return { host: node.slice(0, colon), port: Number(node.slice(colon + 1)) };
+    });
+    client = new library.Cluster(nodes, { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy, slotsRefreshTimeout: CONNECT_MS });
+  }
+  // without a listener an error of the connection would end the process; each is seen where its command fails
+  client.on("error", () => {});
+  client.defineCommand(COMMAND, { lua: STORE_SCRIPT });
+  await Promise.race([new Promise<void>((resolve) => void client.once("ready", resolve)), Bun.sleep(READY_MS)]);
+  return {
+    talk: (message) => (client as unknown as Scripted)[COMMAND](message.keys.length, ...message.keys, encodeMessage(message)),
+    close: () => client.disconnect(),
+  };
+}

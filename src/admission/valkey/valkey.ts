@@ -1,0 +1,157 @@
+// The limits of many replicas, in Valkey or Redis: the replica (replica.ts) with a connection, a timer, and a journal in the data folder, whose leftovers of
+// dead processes are told to the store. See docs/decisions/0017.
+import type { Clock } from "../../core/clock.ts";
+import { newTraceId } from "../../core/ids.ts";
+import type { LimitRule } from "../../core/limit.ts";
+import type { Account, LimitStore, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
+import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
+import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
+import { DONE, TIMINGS } from "./protocol.ts";
+import { openReplica, type Replica, shapeOfRule } from "./replica.ts";
+import { deadMessages } from "./dead-replica.ts";
+
+export interface ValkeyLimitsOptions extends ConnectionOptions {
+  readonly clock: Clock;
+  /** Where the journal of leases lies; null: units that a killed process had borrowed stay charged until their window ends. */
+  readonly folder: string | null;
+  /** The connection was lost, or is there again. */
+  readonly onState?: (state: "away" | "back", error: unknown) => void;
+  /** The slot of a call went to others: the call has to end. */
+  readonly onLost?: (reservation: Reservation) => void;
+  /** The journal cannot be written or read. */
+  readonly onFault?: (fault: unknown) => void;
+}
+
+const TICK_MS = 25;
+/** Its process lives as long as its beat moves within this. */
+const DEAD_AFTER_MS = 1000;
+const DRAIN_STEP_MS = 10;
+const DRAIN_MS = 2 * TIMINGS.answerMs;
+/** What a key holds of an end user's name; a longer one goes by its hash. */
+const MAX_VALUE = 80;
+const GREETING = "-";
+
+export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<LimitStore> {
+  const { clock, folder, onFault = () => {}, onState = () => {} } = options;
+  const connection = await openConnection(options);
+  const id = newTraceId();
+  const journal = folder === null ? null : openJournal(folder, id, onFault);
+  const keys = keysOf(options.clusterNodes !== null);
+  let isAway = false;
+  const heard = (state: "away" | "back", error: unknown): void => {
+    if (isAway === (state === "away")) return;
+    isAway = state === "away";
+    onState(state, error);
+  };
+  const replica: Replica = openReplica({
+    replica: id,
+    timings: TIMINGS,
+    journal: journal ?? noJournal,
+    now: () => ({ monoMs: clock.monotonic(), wallMs: clock.now() }),
+    keys,
+    shapeOf: shapeOfRule,
+    onLost: options.onLost ?? (() => {}),
+    send(tag, message) {
+      connection.talk(message).then(
+        (answer) => {
+          heard("back", null);
+          replica.hear(tag, message.sequence, answer);
+        },
+        (error: unknown) => {
+          heard("away", error);
+          replica.fail(tag, message.sequence);
+        },
+      );
+    },
+  });
+  const graves = openGraves({ folder, id, connection, keys, clock, onFault });
+  let greetedMs = Number.NEGATIVE_INFINITY;
+  const timer = setInterval(() => {
+    const nowMs = clock.monotonic();
+    journal?.beat();
+    replica.tick();
+    if (nowMs - greetedMs < TIMINGS.heartbeatMs) return;
+    greetedMs = nowMs;
+    if (options.clusterNodes === null) replica.greet(GREETING);
+    graves();
+  }, TICK_MS);
+  timer.unref();
+  return {
+    reserve: (needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage> => nowOrLater((done) => replica.reserve(needs, done)),
+    standing: (account: Account): Standing | Promise<Standing> => nowOrLater((done) => replica.standing(account, done)),
+    first: (account: Account, mark: string): boolean | Promise<boolean> => nowOrLater((done) => replica.first(account, mark, done)),
+    open: () => replica.open(),
+    async close() {
+      clearInterval(timer);
+      const endsMs = clock.monotonic() + DRAIN_MS;
+      let isTold = replica.drain();
+      while (!isTold && clock.monotonic() < endsMs) {
+        await Bun.sleep(DRAIN_STEP_MS);
+        isTold = replica.drain();
+      }
+      connection.close();
+      if (isTold && !isAway && replica.open() === 0) journal?.remove();
+    },
+  };
+}
+
+/** A promise only where there is something to wait for. */
+function nowOrLater<T>(run: (done: (value: T) => void) => T | null): T | Promise<T> {
+  let resolve: (value: T) => void = () => {};
+  let early: { readonly value: T } | null = null;
+  let later: Promise<T> | null = null;
+  const now = run((value) => {
+    if (later === null) early = { value };
+    else resolve(value);
+  });
+  if (now !== null) return now;
+  const answered = early as { readonly value: T } | null;
+  if (answered !== null) return answered.value;
+  later = new Promise((done) => (resolve = done));
+  return later;
+}
+
+/** All keys of a tenant have its tag and lie on one node of a cluster. On one server epoch and replicas are the same for all tenants. */
+export function keysOf(isCluster: boolean): { group(tag: string): readonly string[]; account(rule: LimitRule, value: string): string; own(key: string, replica: string): string } {
+  return {
+    group: (tag) => (isCluster ? [`dragoman:{${tag}}:epoch`, `dragoman:{${tag}}:replicas`, `dragoman:{${tag}}:group`] : ["dragoman:epoch", "dragoman:replicas", `dragoman:{${tag}}:group`]),
+    account: ({ tenantId, id, kind, unit, window }, value) => `dragoman:{${tenantId}}:a:${id}:${kind}.${unit}.${window ?? ""}:${/^[\w.:@-]*$/.test(value) && value.length <= MAX_VALUE ? value : `#${new Bun.CryptoHasher("sha256").update(value).digest("base64url")}`}`,
+    own: (key, replica) => key.replace("}:a:", `}:o:${replica}:`),
+  };
+}
+
+function openJournal(folder: string, id: string, onFault: (fault: unknown) => void): JournalFile | null {
+  try {
+    return openJournalFile(folder, id);
+  } catch (fault) {
+    onFault(fault);
+    return null;
+  }
+}
+
+/** Looks for journals of dead processes, tells the store what they say, and removes them. */
+function openGraves({ folder, id, connection, keys, clock, onFault }: { readonly folder: string | null; readonly id: string; readonly connection: Connection; readonly keys: ReturnType<typeof keysOf>; readonly clock: Clock; readonly onFault: (fault: unknown) => void }): () => void {
+  const seen = new Map<string, { readonly beat: number; readonly atMs: number }>();
+  let isBusy = false;
+  const tell = async (found: FoundJournal): Promise<void> => {
+    for (const message of deadMessages(found, keys)) if ((await connection.talk(message))[0] !== DONE) return;
+    found.remove();
+    seen.delete(found.replica);
+  };
+  return () => {
+    if (folder === null || isBusy) return;
+    isBusy = true;
+    const nowMs = clock.monotonic();
+    const look = async (): Promise<void> => {
+      for (const found of findJournals(folder, id)) {
+        const before = seen.get(found.replica);
+        if (before === undefined || before.beat !== found.beat) seen.set(found.replica, { beat: found.beat, atMs: nowMs });
+        // the store being away is no fault of the journal: it stays until it is told
+        else if (nowMs - before.atMs >= DEAD_AFTER_MS) await tell(found).catch(() => {});
+      }
+    };
+    look()
+      .catch(onFault)
+      .finally(() => (isBusy = false));
+  };
+}

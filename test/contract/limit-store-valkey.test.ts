@@ -1,0 +1,137 @@
+// The driver for many replicas through the suite of all drivers, on each real server that this machine has: Redis, Valkey, and a cluster of three.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Redis } from "ioredis";
+import type { LimitStore } from "../../src/admission/limit-store.ts";
+import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
+import { accountOf, limitStoreSuite, needOf, refused, reserved } from "./limit-store.suite.ts";
+
+/** Takes away what tenants have; that the server is known stays, or each test would wait for a new epoch to open. */
+async function forget(urls: readonly string[]): Promise<void> {
+  for (const url of urls) {
+    const redis = new Redis(url);
+    const keys = (await redis.keys("dragoman:{*")).filter((key) => !key.endsWith(":epoch"));
+    if (keys.length > 0) await Promise.all(keys.map((key) => redis.del(key)));
+    redis.disconnect();
+  }
+}
+
+const open = (url: string, clusterNodes: readonly string[] | null = null): Promise<LimitStore> => openValkeyLimits({ url, clusterNodes, clock: systemClock, folder: null });
+
+/** The first message ever makes an epoch, which opens a little later. */
+async function opened(url: string, clusterNodes: readonly string[] | null, tenants: readonly string[]): Promise<void> {
+  const store = await open(url, clusterNodes);
+  while (!(await reachable(store))) await Bun.sleep(50);
+  await Promise.all(tenants.map(async (tenantId) => (await reserved(store, needOf(accountOf({ tenantId, id: "warm" })))).settle([1])));
+  await store.close();
+}
+
+async function reachable(store: LimitStore): Promise<boolean> {
+  const result = await store.reserve([needOf(accountOf({ id: "warm" }))]);
+  if ("need" in result) return false;
+  result.release();
+  return true;
+}
+
+for (const name of ["redis-server", "valkey-server"] as const) {
+  const binary = findServer(name);
+  // Valkey is in few distributions, and is tested where it is found
+  if (binary === null && name === "valkey-server") continue;
+  if (binary === null) console.log(`skipped: there is no ${name} on this machine`);
+  describe.skipIf(binary === null)(name, () => {
+    let server: RedisServer;
+    beforeAll(async () => {
+      server = await startRedis({ binary: binary! });
+      await opened(server.url, null, []);
+    });
+    afterAll(() => server.stop());
+    limitStoreSuite(`${name}, one replica`, async () => {
+      await forget([server.url]);
+      return await open(server.url);
+    });
+
+    test("[d4.2] two hundred at once over three replicas against room for ten: ten are admitted", async () => {
+      await forget([server.url]);
+      const stores = await Promise.all([open(server.url), open(server.url), open(server.url)]);
+      for (const [unit, window] of [["requests", "minute"], ["tokens", "second"], ["concurrency", null]] as const) {
+        const account = accountOf({ id: `three-${unit}`, unit, window });
+        const results = await Promise.all(Array.from({ length: 200 }, async (_, index) => stores[index % 3]!.reserve([needOf(account)])));
+        const admitted = results.flatMap((result) => ("need" in result ? [] : [result]));
+        expect(admitted).toHaveLength(10);
+        for (const each of admitted) each.release();
+      }
+      for (const store of stores) await store.close();
+    });
+
+    test("[d4.2] three replicas that borrow parts of a limit admit all of it, and no more; the most of it without asking", async () => {
+      await forget([server.url]);
+      const stores = await Promise.all([open(server.url), open(server.url), open(server.url)]);
+      const account = accountOf({ id: "large", limit: 3000 });
+      let [admitted, atOnce, refusals] = [0, 0, 0];
+      await Promise.all(
+        stores.map(async (store) => {
+          for (let n = 0; n < 1100; n++) {
+            const result = store.reserve([needOf(account)]);
+            if (!(result instanceof Promise)) atOnce += 1;
+            const given = await result;
+            if ("need" in given) refusals += 1;
+            else {
+              admitted += 1;
+              given.settle([1]);
+            }
+            if (n % 5 === 0) await Bun.sleep(1);
+          }
+        }),
+      );
+      for (const store of stores) await store.close();
+      expect([admitted, refusals]).toEqual([3000, 300]);
+      expect(atOnce).toBeGreaterThan(1500);
+    });
+
+    test("a slot of a replica that is gone is free after three heartbeats", async () => {
+      await forget([server.url]);
+      const account = accountOf({ id: "gone", unit: "concurrency", window: null, limit: 1 });
+      const child = Bun.spawn([process.execPath, "-e", slotHolder(server.url)], { stdout: "pipe" });
+      await child.stdout.getReader().read();
+      child.kill("SIGKILL");
+      const store = await open(server.url);
+      await refused(store, needOf(account));
+      await Bun.sleep(3600);
+      (await reserved(store, needOf(account))).release();
+      await store.close();
+    });
+  });
+}
+
+const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).pathname);
+function slotHolder(url: string): string {
+  return `
+    const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});
+    const { systemClock } = await import(${module("../../src/core/clock.ts")});
+    const store = await openValkeyLimits({ url: ${JSON.stringify(url)}, clusterNodes: null, clock: systemClock, folder: null });
+    const rule = ${JSON.stringify(accountOf({ id: "gone", unit: "concurrency", window: null, limit: 1 }).rule)};
+    const need = { account: { rule, value: "" }, units: 1, force: false };
+    while ("need" in (await store.reserve([need]))) await Bun.sleep(20);
+    console.log("held");
+    await Bun.sleep(60000);
+  `;
+}
+
+const clusterBinary = findServer("redis-server");
+describe.skipIf(clusterBinary === null)("a cluster", () => {
+  let cluster: { readonly servers: readonly RedisServer[]; stop(): Promise<void> };
+  const nodes = (): readonly string[] => cluster.servers.slice(1).map(({ port }) => `127.0.0.1:${port}`);
+  beforeAll(async () => {
+    cluster = await startCluster(3);
+    await opened(cluster.servers[0]!.url, nodes(), ["t", "other"]);
+  }, 60_000);
+  afterAll(() => cluster.stop());
+  limitStoreSuite("a cluster of three", async () => {
+    await forget(cluster.servers.map(({ url }) => url));
+    const store = await open(cluster.servers[0]!.url, nodes());
+    while (!(await reachable(store))) await Bun.sleep(20);
+    await forget(cluster.servers.map(({ url }) => url));
+    return store;
+  });
+});
