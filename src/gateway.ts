@@ -1,6 +1,7 @@
 // The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
 import { join } from "node:path";
 import { openLogins } from "./auth/logins.ts";
+import type { LimitStore } from "./admission/limit-store.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
 import { type Crossed, thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
@@ -59,6 +60,17 @@ function tellThreshold({ account: { rule, value }, threshold, standing }: Crosse
   log.warn({ event: "budget_threshold", tenant, project, budget: name, budget_id: id, value, percent: threshold.percent, degrade_to: threshold.degradeTo, unit, limit, used: standing.used }, "a budget has reached a threshold");
 }
 
+/** In memory, or where all replicas count: that driver is loaded only then. */
+async function openLimits({ dataFolder, limitStore }: ServerOptions, log: Log, onFault: (fault: unknown) => void): Promise<LimitStore> {
+  if (limitStore === null) return openMemoryLimits({ clock: systemClock, keeper: openLimitCounts(join(dataFolder, "limits.sqlite")), onFault });
+  const { openValkeyLimits } = await import("./admission/valkey/valkey.ts");
+  const onState = (state: "away" | "back", error: unknown): void => {
+    if (state === "back") log.info({ source: "limit_store" }, "the store of the limits is reached again");
+    else log.warn({ source: "limit_store", error_detail: error instanceof Error ? error.message : String(error) }, "the store of the limits cannot be reached: each limit does what its on_store_failure says");
+  };
+  return openValkeyLimits({ ...limitStore, clock: systemClock, folder: join(dataFolder, "leases"), onState, onFault });
+}
+
 /** One port for all targets: the sandbox answers in this process, everything else over the network. */
 function openUpstream(proxy: string | null): UpstreamClient {
   const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
@@ -108,7 +120,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
-  const limits = openMemoryLimits({ clock: systemClock, keeper: openLimitCounts(join(options.dataFolder, "limits.sqlite")), onFault });
+  const limits = await openLimits(options, log, onFault);
   const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,

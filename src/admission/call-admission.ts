@@ -76,6 +76,7 @@ const NOTHING: Used = { tokens: 0, nanoUsd: 0 };
 export class CallAdmission {
   readonly #store: LimitStore;
   readonly #onCharged: OnCharged;
+  readonly #onLost: () => void;
   readonly #touches: LimitTouch[];
   readonly #ofCall: Held[] = [];
   readonly #opens: Open[] = [];
@@ -88,10 +89,11 @@ export class CallAdmission {
   #turn: Promise<unknown> | null = null;
 
   /** `touches` is the record's list, and kept up to date. */
-  constructor(store: LimitStore, touches: LimitTouch[], onCharged: OnCharged) {
+  constructor(store: LimitStore, touches: LimitTouch[], onCharged: OnCharged, onLost: () => void = () => {}) {
     this.#store = store;
     this.#touches = touches;
     this.#onCharged = onCharged;
+    this.#onLost = onLost;
   }
 
   /** `degrades`: a budget may refuse the attempt because it wants calls elsewhere. The answer comes at once where no network is needed. */
@@ -160,6 +162,7 @@ export class CallAdmission {
       return elsewhere ?? { kind: "short", shortage: { need: needs[0]!, standing: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true } };
     }
     const open: Open = { reservation, held: [...needed] };
+    reservation.whenLost?.(this.#onLost);
     this.#opens.push(open);
     for (let index = 0; index < needed.length; index++) {
       const held = needed[index]!;

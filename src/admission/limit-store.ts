@@ -37,6 +37,8 @@ export interface Reservation {
   settle(used: readonly (number | null)[]): void;
   /** Nothing was used of what has not ended. Never waits. */
   release(): void;
+  /** `end` is called when a place was given to others, because the store has not heard of this replica for too long: the call has to end. Absent: that cannot be. */
+  whenLost?(end: () => void): void;
 }
 
 /** Nothing was reserved anywhere. Of several accounts that are short the one is told whose need fits last. */

@@ -18,6 +18,8 @@ export interface LimitedCallOptions {
   readonly user: string | null;
   readonly store: LimitStore;
   readonly onCharged: OnCharged;
+  /** Its place was given to others: it has to end. */
+  readonly onLost?: () => void;
   /** The record's list, which is kept up to date. */
   readonly touches: LimitTouch[];
 }
@@ -29,10 +31,10 @@ export class LimitedCall {
   /** Where budgets have sent it. */
   readonly #degradedTo = new Set<string>();
 
-  constructor({ caller, user, store, onCharged, touches }: LimitedCallOptions) {
+  constructor({ caller, user, store, onCharged, onLost, touches }: LimitedCallOptions) {
     this.caller = caller;
     this.user = user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
-    this.#admission = new CallAdmission(store, touches, onCharged);
+    this.#admission = new CallAdmission(store, touches, onCharged, onLost);
   }
 
   /** Whether a budget has sent the call there. */

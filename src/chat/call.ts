@@ -169,7 +169,12 @@ export class Call {
     this.mayDebug = principal.permissions.has("debug");
     this.mayPrice = principal.permissions.has("custom_price");
     const caller = this.snapshot.limitRules.forCaller(principal.tenantId, principal.projectId, principal.tokenId);
-    if (caller !== null) this.limited = new LimitedCall({ caller, user: this.#endUser, store: this.context.limits, onCharged: this.context.onCharged, touches: this.record.limits });
+    if (caller !== null) this.limited = new LimitedCall({ caller, user: this.#endUser, store: this.context.limits, onCharged: this.context.onCharged, onLost: () => this.#lostPlace(), touches: this.record.limits });
+  }
+
+  /** The store of the limits has not heard of this replica for too long, and gave the call's place to others (decisions 4.2). */
+  #lostPlace(): void {
+    this.#cancellation.abort(new GatewayError("limit_store_unavailable", "The store of the limits could not be reached while the call ran, and its place under a concurrency limit is lost."));
   }
 
   /** An attempt may run: from the first one on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */

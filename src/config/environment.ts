@@ -15,6 +15,7 @@ export const VARIABLES = {
   DRAGOMAN_URL: "Address of the gateway that the command line administers.",
   DRAGOMAN_TOKEN: "Access token with which the command line calls the gateway.",
   DRAGOMAN_LOG_LEVEL: `Least important level that is logged: ${LOG_LEVELS.join(", ")}.`,
+  DRAGOMAN_LIMIT_STORE_URL: "Address of the Valkey or Redis in which replicas share their limits: `redis://user:password@host:6379/0`.",
   DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "`1`: addresses that come with a request may lie in private networks; `0`: they may not, whatever the file says.",
 } as const;
 type Variable = keyof typeof VARIABLES;
@@ -26,6 +27,7 @@ export interface Environment {
   readonly databaseUrl: string | null;
   readonly configFile: string | null;
   readonly logLevel: LogLevel | null;
+  readonly limitStoreUrl: string | null;
   readonly allowPrivateAddresses: boolean | null;
   /** Any variable, as for `${NAME}` in the file and the keys of providers. Undefined when it is not set or empty. */
   get(name: string): string | undefined;
@@ -50,6 +52,7 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     databaseUrl: read("DATABASE_URL", "an address such as postgresql://user:password@host:5432/dragoman", (value) => (isDatabaseUrl(value) ? value : undefined)),
     configFile: read("DRAGOMAN_CONFIG", "a path", text),
     logLevel: read("DRAGOMAN_LOG_LEVEL", `one of ${LOG_LEVELS.join(", ")}`, (value) => LOG_LEVELS.find((level) => level === value.toLowerCase())),
+    limitStoreUrl: read("DRAGOMAN_LIMIT_STORE_URL", "an address that begins with redis:// or rediss://", parseStoreUrl),
     allowPrivateAddresses: read("DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "1 or 0", parseSwitch),
     get: (name: string) => values.get(name),
   });
@@ -64,6 +67,10 @@ export function parsePort(text: string): number | undefined {
 
 export function parseHost(text: string): string | undefined {
   return HOST.test(text) ? text : undefined;
+}
+
+function parseStoreUrl(text: string): string | undefined {
+  return /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text) ? text : undefined;
 }
 
 function parseSwitch(text: string): boolean | undefined {

@@ -24,6 +24,8 @@ export interface ServerOptions {
   /** HTTP proxy for calls to providers; null: none. */
   readonly upstreamProxy: string | null;
   readonly ledger: StartOptions["ledger"];
+  /** Null: limits are counted in this process. */
+  readonly limitStore: { readonly url: string; readonly clusterNodes: readonly string[] | null } | null;
   readonly calls: StartOptions["calls"];
 }
 
@@ -31,6 +33,7 @@ export interface ServerOptions {
 export interface StartOptions {
   readonly server: { readonly host: string; readonly port: number; readonly data: string; readonly databaseUrl: string | null; readonly upstreamProxy: string | null };
   readonly log: { readonly level: LogLevel };
+  readonly limit_store: { readonly driver: "memory" | "valkey" | null; readonly url: string | null; readonly clusterNodes: readonly string[] | null };
   readonly ledger: { readonly sync: "background" | "before_answer"; readonly onFull: "refuse" | "continue"; readonly folder: string | null };
   readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
 }
@@ -66,6 +69,16 @@ export function resolveServerOptions({ flags, environment, file }: { readonly fl
     logLevel: environment.logLevel ?? file.log.level,
     upstreamProxy: file.server.upstreamProxy,
     ledger: file.ledger,
+    limitStore: limitStore(file.limit_store, environment),
     calls: file.calls,
   };
+}
+
+/** Throws ConfigurationError when the driver has no address. */
+function limitStore({ driver, url, clusterNodes }: StartOptions["limit_store"], environment: Environment): ServerOptions["limitStore"] {
+  const address = environment.limitStoreUrl ?? url;
+  if (driver === "memory") return null;
+  if (address !== null) return { url: address, clusterNodes };
+  if (driver === null && clusterNodes === null) return null;
+  throw new ConfigurationError([{ file: "configuration", line: null, column: null, path: "limit_store.url", message: "expected the address of a Valkey or Redis, here or in DRAGOMAN_LIMIT_STORE_URL" }]);
 }

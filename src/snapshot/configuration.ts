@@ -1,6 +1,7 @@
 // The whole configuration file: the sections that the folders export, put together. Every key has a default, so that no file is a file too.
 import { z } from "zod";
 import { pricesSection } from "../accounting/price-settings.ts";
+import { limitStoreSection } from "../admission/limit-store-settings.ts";
 import { budgetsSection, limitsSection } from "../admission/settings.ts";
 import { loginsSection } from "../auth/login-settings.ts";
 import { policiesSection } from "../auth/policy-settings.ts";
@@ -22,6 +23,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     ops: opsSection,
     oidc: loginsSection,
     ledger: ledgerSection,
+    limit_store: limitStoreSection,
     calls: callsSection,
     providers: providersSection(families),
     routes: routesSection,

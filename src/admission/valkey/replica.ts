@@ -16,9 +16,9 @@ export interface ReplicaOptions {
   /** Keys of a tenant's epoch, replicas and channels, of an account, and of a replica's part of an account. */
   readonly keys: { group(tag: string): readonly string[]; account(rule: LimitRule, value: string): string; own(accountKey: string, replica: string): string };
   send(tag: string, message: MessageWithKeys): void;
-  /** The slot of a call went to others, because the store has not heard of this replica for too long: the call has to end. */
-  onLost(reservation: Reservation): void;
-  shapeOf(rule: LimitRule): WindowShape;
+  /** Beside what `whenLost` was handed. */
+  onLost?(reservation: Reservation): void;
+  readonly shapeOf: (rule: LimitRule) => WindowShape;
   readonly fault?: ReplicaFault;
 }
 
@@ -122,6 +122,7 @@ export function openReplica(options: ReplicaOptions): Replica {
     readonly #channel: Channel;
     #ended = 0;
     #left: number;
+    end: () => void = () => {};
 
     constructor(needs: readonly Need[], accounts: readonly ReplicaAccount[], buckets: readonly number[], usedBefore: readonly number[], channel: Channel) {
       this.needs = needs;
@@ -157,6 +158,10 @@ export function openReplica(options: ReplicaOptions): Replica {
 
     release(): void {
       for (let index = 0; index < this.needs.length; index++) this.#end(index, 0);
+    }
+
+    whenLost(end: () => void): void {
+      this.end = end;
     }
 
     #end(index: number, used: number): void {
@@ -326,7 +331,8 @@ export function openReplica(options: ReplicaOptions): Replica {
         if (account.kind !== "slots" || taken.needs[index]!.account.rule.onStoreFailure !== "closed") continue;
         if (now.monoMs - account.renewedMs <= mostMs && now.wallMs - account.renewedWallMs <= mostMs) continue;
         held.delete(taken);
-        options.onLost(taken);
+        taken.end();
+        options.onLost?.(taken);
         break;
       }
   };

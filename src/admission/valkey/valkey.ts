@@ -6,7 +6,7 @@ import type { LimitRule } from "../../core/limit.ts";
 import type { Account, LimitStore, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
-import { DONE, TIMINGS } from "./protocol.ts";
+import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
 import { openReplica, type Replica, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
 
@@ -16,8 +16,6 @@ export interface ValkeyLimitsOptions extends ConnectionOptions {
   readonly folder: string | null;
   /** The connection was lost, or is there again. */
   readonly onState?: (state: "away" | "back", error: unknown) => void;
-  /** The slot of a call went to others: the call has to end. */
-  readonly onLost?: (reservation: Reservation) => void;
   /** The journal cannot be written or read. */
   readonly onFault?: (fault: unknown) => void;
 }
@@ -50,20 +48,22 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
     now: () => ({ monoMs: clock.monotonic(), wallMs: clock.now() }),
     keys,
     shapeOf: shapeOfRule,
-    onLost: options.onLost ?? (() => {}),
     send(tag, message) {
-      connection.talk(message).then(
-        (answer) => {
-          heard("back", null);
-          replica.hear(tag, message.sequence, answer);
-        },
-        (error: unknown) => {
-          heard("away", error);
-          replica.fail(tag, message.sequence);
-        },
-      );
+      void talk(tag, message);
     },
   });
+  const talk = async (tag: string, message: MessageWithKeys): Promise<void> => {
+    let answer: Answer;
+    try {
+      answer = await connection.talk(message);
+    } catch (error) {
+      heard("away", error);
+      replica.fail(tag, message.sequence);
+      return;
+    }
+    heard("back", null);
+    replica.hear(tag, message.sequence, answer);
+  };
   const graves = openGraves({ folder, id, connection, keys, clock, onFault });
   let greetedMs = Number.NEGATIVE_INFINITY;
   const timer = setInterval(() => {

@@ -1,10 +1,16 @@
 // Who sees everything: every admission at the clock reading that allowed it. Says when more was admitted than a limit allows in any window, and when units
 // lie charged at the store that nobody used.
+import type { LimitRule } from "../../../src/core/limit.ts";
 import type { Reservation } from "../../../src/admission/limit-store.ts";
 import { type Answer, BUCKETS, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { leavesAtMs } from "../../../src/admission/valkey/windows.ts";
 import type { StoreModel } from "./store-model.ts";
-import type { SimulatedAccount } from "./world.ts";
+
+export interface SimulatedAccount {
+  readonly rule: LimitRule;
+  readonly kind: "slide" | "day" | "total" | "slots";
+  readonly windowMs: number;
+}
 
 export interface Observed {
   readonly reservation: Reservation;

@@ -8,20 +8,14 @@ import { deadMessages } from "../../../src/admission/valkey/dead-replica.ts";
 import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { openReplica, type Replica } from "../../../src/admission/valkey/replica.ts";
 import { type Chance, chanceOf } from "./chance.ts";
-import { openObserver, type Observed } from "./observer.ts";
+import { openObserver, type Observed, type SimulatedAccount } from "./observer.ts";
 import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
 
 export type PlantedFault = ReplicaFault | StoreFault;
-const STORE_FAULTS: readonly PlantedFault[] = ["guessing for the dead", "window by fixed bucket", "refusal keeps the other account"];
+const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>(["guessing for the dead", "window by fixed bucket", "refusal keeps the other account"]);
 
 const TAG = "t";
 const MIDNIGHT_MS = 20_000 * 86_400_000;
-
-export interface SimulatedAccount {
-  readonly rule: LimitRule;
-  readonly kind: "slide" | "day" | "total" | "slots";
-  readonly windowMs: number;
-}
 
 interface Node {
   readonly id: string;
@@ -117,7 +111,7 @@ class World {
   constructor(seed: number, planted: PlantedFault | null) {
     this.#chance = chanceOf(seed);
     this.#planted = planted;
-    this.#store = openStoreModel(planted !== null && STORE_FAULTS.includes(planted) ? (planted as StoreFault) : null);
+    this.#store = openStoreModel(planted !== null && STORE_FAULTS.has(planted) ? (planted as StoreFault) : null);
     // a fifth of the worlds lives at the edge of one window
     const isEdge = this.#chance.perMille(200);
     this.#accounts = accountsOf(this.#chance, isEdge);
@@ -149,8 +143,9 @@ class World {
     this.#play(end);
     // whoever is left comes back, and what is under way ends
     for (const node of this.#nodes) if (node.alive) node.cutUntil = node.pausedUntil = 0;
-    for (const node of [...this.#nodes]) if (!node.alive && !node.followed && this.#chance.perMille(700)) this.#start(node);
-    for (const node of this.#nodes) for (const call of [...node.calls]) this.#endCall(node, call);
+    const dead = this.#nodes.filter((node) => !node.alive && !node.followed);
+    for (const node of dead) if (this.#chance.perMille(700)) this.#start(node);
+    for (const node of this.#nodes) for (const call of node.calls) this.#endCall(node, call);
     this.#play(end + 4500);
     if (this.#fault === null) this.#fault = this.#neverShort();
     return { fault: this.#fault, admitted: this.#admitted, refused: this.#refused, leased: this.#leased };
@@ -210,7 +205,7 @@ class World {
       close: (place) => void journal.delete(place),
     };
     const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, isNumb: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), replica: null! };
-    const isStores = this.#planted === null || STORE_FAULTS.includes(this.#planted);
+    const isStores = this.#planted === null || STORE_FAULTS.has(this.#planted);
     node.replica = openReplica({
       replica: id,
       timings: TIMINGS,
@@ -219,7 +214,7 @@ class World {
       keys: { group: () => ["epoch", "live", `{${TAG}}`], account: (rule) => rule.id, own: (key, replica) => `${key}:${replica}` },
       send: (_, message) => this.#send(node, message),
       onLost: (reservation) => {
-        for (const call of [...node.calls]) if (call.reservation === reservation) this.#endCall(node, call);
+        for (const call of node.calls) if (call.reservation === reservation) this.#endCall(node, call);
       },
       shapeOf: (rule) => {
         const { kind, windowMs } = this.#accounts.find((account) => account.rule.id === rule.id)!;
