@@ -37,9 +37,6 @@ export const limitStoreSection = z
       description: "It is a cluster, and these are further nodes that can be asked for the others; an empty list says that it is one.",
     }),
   })
-  .superRefine(({ driver, cluster_nodes: nodes }, context) => {
-    if (driver === "memory" && nodes !== undefined) context.addIssue({ code: "custom", path: ["cluster_nodes"], message: "expected no nodes: memory is in this process" });
-  })
   .transform((file): LimitStoreSettings => ({ driver: file.driver ?? null, url: file.url ?? null, clusterNodes: file.cluster_nodes ?? null }))
   .prefault({})
   .meta({ title: "Limit store", description: "Where limits and budgets are counted; see [limits.md](limits.md#over-several-replicas). Read at the start." });
