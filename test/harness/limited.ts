@@ -1,5 +1,5 @@
 // A gateway with limits and budgets over upstreams that answer as the test says, with what the tests of limits ask of it.
-import { expect } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import { compileLimits } from "../../src/admission/compile-limits.ts";
 import { budgetSchema, limitSchema } from "../../src/admission/settings.ts";
 import type { Configured } from "../../src/core/configured.ts";
@@ -32,8 +32,16 @@ const SMALL = { id: "small", name: null, contextLength: null, maxCompletionToken
 const PROVIDERS: readonly ProviderSettings[] = UPSTREAMS.map((id) => ({ ...providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey(`key-of-${id}`)] }), models: [...PRICED, FREE, SMALL] }));
 
 export function limitedGateway(rules: Rules, routes: Parameters<typeof routedGateway>[0] = [], scripts: Parameters<typeof routedGateway>[1] = {}, options: StubOptions = {}): Routed {
-  return routedGateway(routes, scripts, { providers: PROVIDERS, ...options, snapshot: { ...options.snapshot, limitRules: limitSet(rules) } });
+  const gateway = routedGateway(routes, scripts, { providers: PROVIDERS, ...options, snapshot: { ...options.snapshot, limitRules: limitSet(rules) } });
+  gateways.push(gateway);
+  return gateway;
 }
+
+/** Whatever a test was about, its calls have left no reservation behind. */
+const gateways: Routed[] = [];
+afterEach(() => {
+  for (const gateway of gateways.splice(0)) expectNothingOpen(gateway);
+});
 
 export interface Heard {
   readonly status: number;
