@@ -15,6 +15,12 @@ export function demandNarrowingWithin(own: Narrowed, given: Narrowed): void {
   if (own.ipRanges.length > 0 && (given.ipRanges.length === 0 || given.ipRanges.some((range) => !own.ipRanges.includes(range)))) throw wider("ip");
 }
 
+/** What is configured holds for others than the token too. Throws `insufficient_role`. */
+export function demandConfigures({ models, routes }: Narrowed): void {
+  if (models.length > 0 || routes.length > 0)
+    throw new GatewayError("insufficient_role", "The access token is narrowed to some models or routes, and what it configures would hold for others: use one that is not narrowed.");
+}
+
 function covered(own: readonly string[], pattern: string): boolean {
   return own.some((glob) => glob === pattern || compileGlob(glob)(pattern));
 }

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { configuredOperationId, type ConfiguredNoun, heldByProjects, verbsOf } from "../../auth/admin-operations.ts";
 import { demandWritable, nothingThere, type Place } from "../../auth/grants.ts";
+import { demandConfigures } from "../../auth/narrowing-grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { ROLES } from "../../core/identity.ts";
@@ -136,9 +137,7 @@ export function merged(target: Json | undefined, patch: Json): Json {
 }
 
 async function judged(call: Call, rule: DocumentRule, { name, document }: Wanted, writer: Writer): Promise<void> {
-  const { token } = call.caller;
-  if (token.models.length > 0 || token.routes.length > 0)
-    throw new GatewayError("insufficient_role", "The access token is narrowed to some models or routes, and what it configures would hold for others: use one that is not narrowed.");
+  demandConfigures(call.caller.token);
   const problems = await rule.problems({ call, name, document, reader: writer });
   if (problems.length > 0) throw problemsError(problems);
 }
@@ -258,6 +257,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
         const there = await theResource(call, writer, kind, context);
         demandWritable(call.role, { origin: "store", setBy: there.setBy });
         demandEtag(call.ifMatch, there);
+        demandConfigures(call.caller.token);
         await writer.removeResource(kind, there.id);
         return { body: null };
       },

@@ -1,6 +1,7 @@
 // What happened: the audit log, and the versions of the configuration with what leads from one to another and the way back.
 import { z } from "zod";
 import { demandWritable, nothingThere } from "../../auth/grants.ts";
+import { demandConfigures } from "../../auth/narrowing-grants.ts";
 import { ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Actor, AuditRow, Change, Version, VersionSummary } from "../../store/records.ts";
@@ -118,7 +119,8 @@ function versionOperations(reach: "tenant" | "project"): readonly AdminOperation
     query: z.strictObject(dryRunQuery),
     body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
     answer: rolledBack,
-    run: async ({ place: at, body: { to }, role }, writer) => {
+    run: async ({ place: at, body: { to }, role, caller }, writer) => {
+      demandConfigures(caller.token);
       const setBy = await Promise.all((await writer.diffVersions(Number.MAX_SAFE_INTEGER, to, at!)).map(async ({ kind, id }) => (isIdentity(kind) ? null : ((await writer.findResource(kind, id))?.setBy ?? null))));
       for (const one of setBy) demandWritable(role, { origin: "store", setBy: one });
       return { body: { rolled_back_to: to, changes: (await writer.rollBack(at!, to)).map(shownChange) } };

@@ -52,7 +52,7 @@ function described(operation: AdminOperation): Path {
     "if-match": z.string().optional().meta({ description: "The ETag that is expected; another one is 412 `etag_mismatch`." }),
     "idempotency-key": z.string().optional().meta({ description: "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`." }),
   });
-  const status = method === "post" && id.startsWith("create") ? 201 : 200;
+  const made = id.startsWith("create") || id.startsWith("put");
   return {
     method,
     path: ADMIN_BASE + path,
@@ -68,8 +68,14 @@ function described(operation: AdminOperation): Path {
       ...(changes && { headers }),
       ...(body !== undefined && { body: { required: bodyOptional !== true, content: { "application/json": { schema: operation.described ?? body } } } }),
     },
-    responses: answer === undefined ? { 204: { description: "Done." } } : { [status]: { description: "Done.", content: { "application/json": { schema: answer } } } },
+    responses: answer === undefined ? { 204: { description: "Done." } } : responsesOf(answer, made, method === "put"),
   };
+}
+
+function responsesOf(schema: z.ZodType, makes: boolean, changesToo: boolean): Path["responses"] {
+  const content = { "application/json": { schema } };
+  if (!makes) return { 200: { description: "Done.", content } };
+  return { 201: { description: "Made.", content }, 200: { description: changesToo ? "Changed, or what a dry run would make." : "What a dry run would make.", content } };
 }
 
 /** Notes that the configuration's own page reads from its schemas, and no other reader knows. */
@@ -79,5 +85,10 @@ function cleaned(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(cleaned);
   if (typeof value !== "object" || value === null) return value;
   const isSchema = "type" in value || "anyOf" in value || "$ref" in value;
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !isSchema || !FOREIGN.has(key)).map(([key, one]) => [key, cleaned(one)]));
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !isSchema || !FOREIGN.has(key)).map(([key, one]) => [key, key === "pattern" && typeof one === "string" ? withoutFlags(one) : cleaned(one)]));
+}
+
+/** Patterns of JSON Schema are those of JavaScript with the flag u, and have no place for flags. */
+function withoutFlags(pattern: string): string {
+  return pattern.endsWith("$/u") ? pattern.slice(0, -2) : pattern;
 }
