@@ -17,6 +17,8 @@ export interface StorePlace {
   open(options: StorePlaceOptions): Promise<Store>;
   /** A statement from outside, past the store. */
   run(sql: string): Promise<void>;
+  /** What a statement from outside gives. */
+  read(sql: string): Promise<unknown>;
   dispose(): Promise<void>;
 }
 

@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { storeChangesSuite } from "./store-changes.suite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
 import { writes } from "../harness/store-writes.ts";
 
@@ -15,15 +16,18 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 const newFile = (): string => join(folder, `store-${++files}.db`);
 
-storeSuite("a SQLite file", async (): Promise<StorePlace> => {
+async function newFilePlace(): Promise<StorePlace> {
   const file = newFile();
   const outside = new Database(file, { create: true });
   return {
     open: (options) => openSqliteStore({ file, ...options }),
     run: async (sql) => void outside.run(sql),
+    read: async (sql) => outside.query(sql).all(),
     dispose: async () => outside.close(),
   };
-});
+}
+storeSuite("a SQLite file", newFilePlace);
+storeChangesSuite("a SQLite file", newFilePlace);
 
 async function openingError(file: string): Promise<Error> {
   try {
