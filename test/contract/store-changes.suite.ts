@@ -370,7 +370,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           const next = await store.readContents(known);
           expect(next).toEqual(await other.readContents());
           expect(next.revision).toBe(await store.revision());
-          if (next.identities.tokens.length === known.identities.tokens.length) for (const [index, one] of next.identities.tokens.entries()) if (one.revokedAtMs === known.identities.tokens[index]?.revokedAtMs) expect(one).toBe(known.identities.tokens[index]!);
+          if (next.identities.tokens.length === known.identities.tokens.length) for (const [index, one] of next.identities.tokens.entries()) if (one.revokedAtMs === known.identities.tokens[index]?.revokedAtMs) expect(one).toBe(known.identities.tokens[index]);
           known = next;
         }
         expect(await store.readContents(known)).toBe(known);
