@@ -34,7 +34,7 @@ async function main(): Promise<number> {
   const url = await postgres.newDatabase();
   const upstream = startBookkeepingUpstream();
   const faults: string[] = [];
-  const gateway = await startGateway({ dataFolder, config: `providers:\n  books: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/v1" }\n`, environment: { DATABASE_URL: url } });
+  const gateway = await startGateway({ dataFolder, config: `providers:\n  books: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/v1" }\n`, environment: { DATABASE_URL: url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") } });
   try {
     const load = startLoad(WORKERS, gateway.firstToken!, () => gateway);
     await Bun.sleep(UP_MS);
