@@ -36,7 +36,7 @@ export interface LedgerRow {
 export interface LedgerSink {
   /**
    * All of them, or it rejects and none; a row whose trace id is there already changes nothing. The same rows come again after a failure, and after a crash.
-   * Some hundred at a time, one batch after the other.
+   * Five hundred at a time at most, one batch after the other.
    */
   ingest(rows: readonly LedgerRow[]): Promise<void>;
 }
