@@ -17,6 +17,7 @@ const UP_MS = 1000;
 const WORKERS = 16;
 /** For what waited to get into the database. */
 const SHIPPED_WITHIN_MS = 60_000;
+const ENDS_WITHIN_MS = 15_000;
 const LARGEST_GROWTH_MB = 200;
 
 /** How the database goes away and comes back. */
@@ -51,8 +52,16 @@ async function main(): Promise<number> {
     await load.end();
     if (gateway.rssMb() - beforeMb > LARGEST_GROWTH_MB) faults.push(`the process grew from ${beforeMb.toFixed(0)} to ${gateway.rssMb().toFixed(0)} MB`);
     faults.push(...(await judge(load.clients, url, gateway, dataFolder, upstream)));
+    postgres.freeze();
+    await gateway.chat({ model: "books:m", messages: [{ role: "user", content: "0" }] });
+    const startedMs = performance.now();
+    const code = await gateway.stop("SIGTERM");
+    const tookMs = performance.now() - startedMs;
+    postgres.thaw();
+    process.stdout.write(`ended after ${(tookMs / 1000).toFixed(1)} s with ${code} while the database was frozen\n`);
+    if (code !== 0 || tookMs > ENDS_WITHIN_MS) faults.push("the process did not end by itself while the database was frozen");
   } finally {
-    await gateway.stop("SIGTERM");
+    await gateway.stop("SIGKILL");
     rmSync(gateway.folder, { recursive: true, force: true });
     rmSync(folder, { recursive: true, force: true });
     await upstream.stop();

@@ -38,6 +38,8 @@ export const PROVIDER_FAMILIES = [...providers.values()];
 
 /** Time for the last bytes of answers to leave once no call is under way. */
 const LAST_BYTES_MS = 5000;
+/** Time for the database to let go of its connections at the end. */
+const LAST_ANSWER_MS = 3000;
 
 export interface Gateway {
   readonly url: string;
@@ -156,10 +158,14 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await server.stop(true);
       source.close();
       await ledger.end();
-      await endPruning();
-      await calls.close();
       await limits.close();
-      await store.close();
+      const closeDatabase = async (): Promise<void> => {
+        await endPruning();
+        await calls.close();
+        await store.close();
+      };
+      // one that does not answer keeps no process: what it does not have yet waits in the journal
+      await Promise.race([closeDatabase(), Bun.sleep(LAST_ANSWER_MS)]);
       observer.flush();
       log.close();
       return drained;
