@@ -65,8 +65,10 @@ function refuseBlocks(request: ChatRequest, provider: Provider, target: Target):
 function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
   for (const name of Object.keys(request.extra)) {
     if (provider.reserved.has(name)) throw new GatewayError("reserved_parameter", `${name} is what the gateway itself sends to ${provider.label}; use the common parameter for it.`, { param: name });
-    if (provider.privileged.has(name) && !principal.permissions.has("byo_endpoint"))
+    if (!provider.privileged.has(name)) continue;
+    if (!principal.permissions.has("byo_endpoint"))
       throw new GatewayError("permission_required", `${name} widens the choice of models at ${provider.label} and needs the permission byo_endpoint.`, { param: name });
+    if (principal.narrowing !== null) throw new GatewayError("permission_required", `${name} widens the choice of models at ${provider.label}, and this access token is narrowed to some.`, { param: name });
   }
 }
 

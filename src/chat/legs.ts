@@ -181,11 +181,17 @@ function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing
   const { policies } = call;
   const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
   let judged: ReturnType<CallPolicies["at"]> | null = null;
+  const deployment = deploymentOf(request, target);
   const permit = (): void => {
     demandEnabled(call.snapshot, principal, target.name);
     demandTarget(principal.narrowing, route, target, covered);
+    if (deployment !== null) {
+      const deployed = `${target.providerId}:${deployment}`;
+      demandEnabled(call.snapshot, principal, deployed);
+      demandTarget(principal.narrowing, route, { name: deployed }, false);
+    }
     if (policies === null) return;
-    judged ??= policies.at(place, requestForTarget(request, target, route));
+    judged ??= judgedAt(policies, place, deployment, requestForTarget(request, target, route));
     if (judged.refusal !== null) throw judged.refusal;
   };
   const prepared = (): Ready => {
@@ -212,6 +218,19 @@ function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing
     spoken: () => judged?.touches ?? NO_TOUCHES,
     ready: prepared,
   };
+}
+
+/** What the request has called in the model's place (decisions 1.7). Both are judged: a provider that takes no deployment calls the model. */
+function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget): string | null {
+  const named = brought?.params["deployment_id"] ?? params.deployment_id;
+  return typeof named === "string" && named !== model ? named : null;
+}
+
+function judgedAt(policies: CallPolicies, place: PolicyTarget, deployment: string | null, request: ChatRequest): ReturnType<CallPolicies["at"]> {
+  const judged = policies.at(place, request);
+  if (deployment === null || judged.refusal !== null) return judged;
+  const deployed = policies.at({ ...place, model: deployment }, request);
+  return deployed.refusal === null ? judged : deployed;
 }
 
 const NO_GUARDS: readonly GuardPolicy[] = [];

@@ -92,6 +92,30 @@ describe("a token that is narrowed by models", () => {
   });
 });
 
+describe("what calls another model than the one that is named", () => {
+  const outcome = async (token: Partial<AccessToken>, fields: object): Promise<string> => {
+    const response = await answeringGateway({ token: { permissions: ["byo_endpoint"], ...token } }).chat({ messages: HELLO, ...fields });
+    const body = (await response.json()) as Record<string, any>;
+    return response.status === 200 ? "200" : `${response.status} ${body["error"].code} ${body["error"].param}`;
+  };
+
+  test("[d3.4] [d1.7] a deployment that the request names has to be permitted beside the model, wherever it stands", async () => {
+    const token = { models: ["azure:small", "azure:small-*", "openai:gpt-4o"] };
+    expect(await outcome(token, { model: "azure:small", deployment_id: "small-eu" })).toBe("200");
+    expect(await outcome(token, { model: "azure:small", deployment_id: "large" })).toBe("404 model_not_found model");
+    expect(await outcome(token, { model: "azure:large", deployment_id: "small" })).toBe("404 model_not_found model");
+    expect(await outcome(token, { model: "openai:o3", deployment_id: "gpt-4o", drop_params: true })).toBe("404 model_not_found model");
+    expect(await outcome(token, { model: "x", model_list: [{ model_name: "x", params: { model: "azure:small", deployment_id: "large" } }] })).toBe("404 model_not_found model");
+    expect(await outcome({}, { model: "azure:small", deployment_id: "large" })).toBe("200");
+  });
+
+  test("[d2.4] [d6.5] fields that widen the choice at a provider are none for a narrowed token", async () => {
+    const fields = { model: "openrouter:openai/gpt-4o", models: ["anthropic/claude-sonnet-4"] };
+    expect(await outcome({}, fields)).toBe("200");
+    expect(await outcome({ models: ["openrouter:*"] }, fields)).toBe("403 permission_required models");
+  });
+});
+
 describe("a token that is narrowed by routes", () => {
   test("[d2.4] calls those that match; other routes and every direct call are as if they were not there", async () => {
     const gateway = narrowed({ routes: ["fa*", "nothing"] });
