@@ -17,8 +17,8 @@ export interface MemoryLimitsOptions {
 }
 
 const MAX_VALUES = 50_000;
-/** Values that are looked at for one that is idle. */
-const LOOKED_AT = 8;
+/** Values that are looked at for those that are idle, whenever a new one comes. */
+const LOOKED_AT = 4;
 const KEEP_EVERY_MS = 100;
 /** Counts that are kept at once: the one thread waits while they are written. */
 const KEPT_AT_ONCE = 500;
@@ -169,7 +169,9 @@ class MemoryLimits implements LimitStore {
       if (byValue.size > this.#maxValues / 2) touch(byValue, value, there);
       return there;
     }
-    if (byValue.size >= this.#maxValues && !dropIdle(byValue, times)) return (entries.only ??= newEntry(entries, rule, ""));
+    // each new value takes idle ones away, so that they do not pile up
+    dropIdle(byValue, times);
+    if (byValue.size >= this.#maxValues) return (entries.only ??= newEntry(entries, rule, ""));
     const fresh = newEntry(entries, rule, value);
     byValue.set(value, fresh);
     return fresh;
@@ -216,16 +218,15 @@ function touch(byValue: Map<string, Entry>, value: string, entry: Entry): void {
   byValue.set(value, entry);
 }
 
-/** Makes room for one more value by letting go of one that counts nothing. */
-function dropIdle(byValue: Map<string, Entry>, times: Times): boolean {
-  let looked = 0;
+/** Lets go of those among the oldest that count nothing; the others are looked at again when it is their turn. */
+function dropIdle(byValue: Map<string, Entry>, times: Times): void {
+  let left = LOOKED_AT;
   for (const [value, entry] of byValue) {
-    if (++looked > LOOKED_AT) return false;
+    if (left-- === 0) return;
     advance(entry.count, times);
-    if (entry.count.total === 0 && entry.count.open === 0) return byValue.delete(value);
-    touch(byValue, value, entry);
+    if (entry.count.total === 0 && entry.count.open === 0 && !entry.isKept) byValue.delete(value);
+    else touch(byValue, value, entry);
   }
-  return false;
 }
 
 /** What needs nothing is never short. */

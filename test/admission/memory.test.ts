@@ -228,6 +228,19 @@ describe("values without number", () => {
   });
 });
 
+test("values that come and go do not pile up", () => {
+  const clock = turnedClock();
+  const store = openMemoryLimits({ clock, maxValues: 1_000 });
+  // ten new ones a second are six hundred in a window, and never a thousand
+  for (let index = 0; index < 20_000; index++) {
+    const one = take(store, accountOf({ limit: 1, scope: { user: "*" } }, `u${index}`));
+    expect(one).not.toBeNull();
+    one!.settle([1]);
+    clock.pass(100);
+    if (index > 0) expect(take(store, accountOf({ limit: 1, scope: { user: "*" } }, `u${index - 1}`))).toBeNull();
+  }
+});
+
 describe("a restart", () => {
   const restarted = (rule: Partial<LimitRule>, how: { readonly between: (clock: TurnedClock) => void; readonly value?: string; readonly units?: number }): readonly [number, number | null] => {
     const file = join(folder, `${++files}.sqlite`);
