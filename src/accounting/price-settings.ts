@@ -55,6 +55,7 @@ function priceProblems(price: Figures & { readonly per: keyof typeof DIGITS; rea
     ...ofFigures([], price),
     ...figureProblems(["request"], price.request, MOST.request, REQUEST_DIGITS),
     ...tiers.flatMap((tier, index) => ofFigures(["tiers", index], tier)),
+    ...tiers.flatMap((tier, index) => (["prompt", "completion"] as const).flatMap((name) => (tier[name] === undefined || price[name] !== undefined ? [] : [{ path: ["tiers", index, name], message: `needs \`${name}\` for shorter prompts as well` }]))),
     ...tiers.flatMap(({ above_prompt_tokens: above }, index) => (above > (tiers[index - 1]?.above_prompt_tokens ?? 0) ? [] : [{ path: ["tiers", index, "above_prompt_tokens"], message: "is not above the tier before it" }])),
   ];
 }

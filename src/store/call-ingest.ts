@@ -1,14 +1,12 @@
 // Rows of the ledger into the tables of calls and their sums, in one transaction and exactly once for each trace id. A call that was charged with its reservation
 // (its process had ended) and is told as settled later takes the place of the first row, and the sums are corrected; everything else that comes again is nothing.
 import { type Kysely, sql, type Transaction } from "kysely";
+import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
 import { columnsOf, hourSums, MOST_OF_A_SUM, type SumRow, userDaySums } from "./call-columns.ts";
-import { type CallColumns, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { CALL_COLUMNS, type CallColumns, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
 import type { LedgerRow } from "./ledger.ts";
 
 type Tx = Transaction<CallSchema>;
-
-/** Rows of one statement: databases bound the number of its parameters. */
-const ROWS_AT_ONCE = 100;
 
 /** A call as it goes into the tables. */
 export interface Incoming {
@@ -28,7 +26,7 @@ export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incomin
     const added: Incoming[] = [];
     const again: Incoming[] = [];
     for (const part of parts([...batch.values()].toSorted((a, b) => (a.columns.trace_id < b.columns.trace_id ? -1 : 1)))) {
-      const inserted = await tx.insertInto("call").values(part.map(({ columns }) => columns)).onConflict((conflict) => conflict.column("trace_id").doNothing()).returning("trace_id").execute();
+      const inserted = await insertMany<{ readonly trace_id: string }>(tx, "call", CALL_COLUMNS, part.map(({ columns }) => ({ ...columns })), () => sql`on conflict (trace_id) do nothing returning trace_id`);
       const ids = new Set(inserted.map(({ trace_id: id }) => id));
       for (const one of part) (ids.has(one.columns.trace_id) ? added : again).push(one);
     }
@@ -39,7 +37,8 @@ export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incomin
       await tx.updateTable("call").set(columns).where("trace_id", "=", id).execute();
       await tx.updateTable("call_detail").set({ record: detail }).where("trace_id", "=", id).execute();
     }
-    for (const part of parts(added)) await tx.insertInto("call_detail").values(part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail }))).onConflict((conflict) => conflict.column("trace_id").doNothing()).execute();
+    for (const part of parts(added))
+      await insertMany(tx, "call_detail", DETAIL_COLUMNS, part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })), () => sql`on conflict (trace_id) do nothing`);
     const counted = [...added, ...replaced].map(({ columns }) => columns);
     await takeOff(tx, "call_hour", hourSums(before));
     await takeOff(tx, "call_user_day", userDaySums(before));
@@ -66,13 +65,16 @@ async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readon
   return taken;
 }
 
+const DETAIL_COLUMNS = ["trace_id", "time_ms", "record"] as const;
+
 type SumTable = "call_hour" | "call_user_day";
 
 async function addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void> {
   for (const part of parts(rows)) {
+    const keys = Object.keys(part[0]!.key);
     const values = part.map(({ key, sums }) => ({ ...key, ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])) }));
-    const raised = Object.fromEntries(SUM_COLUMNS.map((column) => [column, raisedSum(table, column)]));
-    await tx.insertInto(table).values(values as never).onConflict((conflict) => conflict.columns(Object.keys(part[0]!.key) as never).doUpdateSet(raised)).execute();
+    const raised = () => sql.join(SUM_COLUMNS.map((column) => sql`${sql.ref(column)} = ${raisedSum(table, column)}`));
+    await insertMany(tx, table, [...keys, ...SUM_COLUMNS], values, () => sql`on conflict (${sql.join(keys.map((column) => sql.ref(column)))}) do update set ${raised()}`);
   }
 }
 

@@ -35,6 +35,11 @@ export interface CallColumns extends DimensionColumns {
   readonly settled: bigint;
 }
 
+export const CALL_COLUMNS = [
+  "trace_id", "time_ms", ...DIMENSION_COLUMNS, "end_user", "status", "code", "stream", "cancelled", "explained", "attempts", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms",
+  "first_content_ms", "settled",
+] as const satisfies readonly (keyof CallColumns)[];
+
 export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
 export const SUM_COLUMNS: readonly string[] = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms", ...LATENCY_COLUMNS];
 

@@ -66,6 +66,7 @@ describe("figures", () => {
     ["more than a dollar for a token", { per: "token", completion: "1.01" }, "completion"],
     ["a million times too much", { prompt: "1000001" }, "prompt"],
     ["tiers that do not ascend", { prompt: "1", tiers: [{ above_prompt_tokens: 5, prompt: "1" }, { above_prompt_tokens: 5, prompt: "2" }] }, "tiers.1.above_prompt_tokens"],
+    ["a figure of a tier that shorter prompts have not", { prompt: "1", tiers: [{ above_prompt_tokens: 5, completion: "1" }] }, "tiers.0.completion"],
     ["a day that is none", { prompt: "1", from: "2026-13-01" }, "from"],
     ["a model without provider", { model: "gpt-4o", prompt: "1" }, "model"],
     ["an unknown member", { prompt: "1", promt: "1" }, ""],

@@ -1,0 +1,55 @@
+// The bench of the store of calls in its short form: it runs, its questions are answered from indexes, and a report does not keep the process's own thread.
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Kysely } from "kysely";
+import { measureCalls } from "../../bench/calls.ts";
+import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
+import { callsQuery } from "../../src/store/call-reads.ts";
+import type { CallFilter } from "../../src/store/calls.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+
+test("50,000 calls: pages stay quick however deep, and reports delay nothing else", async () => {
+  const { tookMs, longestPauseMs, rowsPerSecond } = await measureCalls(50_000);
+  console.log(`${Math.round(rowsPerSecond)} rows/s; own thread kept ${longestPauseMs.toFixed(1)} ms; ${JSON.stringify(tookMs)}`);
+  for (const [what, ms] of Object.entries(tookMs)) expect([what, ms < (what.includes("page") || what.includes("one call") ? 250 : 2500)]).toEqual([what, true]);
+  expect(longestPauseMs).toBeLessThan(250);
+}, 120_000);
+
+describe("no page looks at the whole table", () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-plans-"));
+  let database: Database;
+  let db: Kysely<any>;
+  beforeAll(async () => {
+    const file = join(folder, "calls.db");
+    const store = await openSqliteStore({ file });
+    await store.migrate();
+    await store.close();
+    database = new Database(file, { safeIntegers: true, strict: true });
+    db = new Kysely({ dialect: bunSqliteDialect({ database, busyTimeoutMs: 0, explain: (error) => error }) });
+  });
+  afterAll(() => {
+    database.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const cursor = Buffer.from(JSON.stringify(["calls", "1767225600000", "0".repeat(32)])).toString("base64url");
+  const plan = (filter: CallFilter, from: string | null): string => {
+    const { sql, parameters } = callsQuery({ limit: 50, cursor: from }, filter).compile(db);
+    return database.query<{ detail: string }, any>(`explain query plan ${sql}`).all(...(parameters as never[])).map(({ detail }) => detail).join("; ");
+  };
+  const FILTERS: readonly (readonly [what: string, filter: CallFilter, index: string])[] = [
+    ["all", {}, "call_by_time"],
+    ["a tenant", { tenantId: "a" }, "call_by_tenant"],
+    ["a project of a tenant", { tenantId: "a", projectId: "p" }, "call_by_project"],
+    ["a token of a project of a tenant", { tenantId: "a", projectId: "p", tokenId: "t" }, "call_by_token"],
+    ["failed ones of a tenant", { tenantId: "a", outcome: "failed" }, "call_failed"],
+    ["a tenant in a time", { tenantId: "a", fromMs: 1, toMs: 2 }, "call_by_tenant"],
+    ["a model of a tenant", { tenantId: "a", model: "m", provider: "x" }, "call_by_tenant"],
+  ];
+  for (const [what, filter, index] of FILTERS) for (const from of [null, cursor]) test(`${what}${from === null ? "" : ", behind a cursor"}: in the order of ${index}, without sorting`, () => {
+    expect(plan(filter, from)).toMatch(new RegExp(`^(SEARCH|SCAN) call USING INDEX ${index}\\b[^;]*$`));
+    if (Object.keys(filter).length > 0 || from !== null) expect(plan(filter, from)).toStartWith("SEARCH");
+  });
+});
