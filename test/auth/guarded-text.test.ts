@@ -1,6 +1,7 @@
 // Guards over text in pieces: what comes out does not depend on the pieces, nothing of a match leaves, and no more is held than could still become one.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { RE2JS } from "re2js";
 import { BlockedText, GuardedText, type GuardPolicy, guardText } from "../../src/auth/guarded-text.ts";
 import { PII_CLASSES } from "../../src/auth/detector-classes.ts";
 import { guardsFor } from "./policy-documents.ts";
@@ -115,6 +116,25 @@ describe("what is found", () => {
     const guards = guardsFor({ patterns: ["abc"], action: "mask", mask: "<1>" }, { patterns: ["cde", "e"], action: "mask", mask: "<2>" });
     expect(mask("xabcdex", guards)).toBe("x<1>x");
     expect(mask("abc e", guards)).toBe("<1> <2>");
+  });
+
+  test("[d3.3] the search goes on where a match ended, however far a longer one was followed in vain", () => {
+    expect(mask("abba abbc", guardsFor({ patterns: ["a(?:b+c)?"], action: "mask", mask: "#" }))).toBe("#bb# #");
+    expect(mask("4111 1111 1111 1111 a@b.co", guardsFor({ patterns: ["1{3}(?: 1+)* x"], classes: ["card"], action: "mask" }))).toBe("[card] a@b.co");
+  });
+
+  test("[d3.3] a match is the one that RE2 prefers", () => {
+    const found = (pattern: string, text: string): string => mask(text, guardsFor({ patterns: [pattern], action: "mask", mask: "#" }));
+    expect([found("a+?b|a", "aaab"), found("ab|abc", "abc"), found("(?i)STRASSE|ſ", "straſſe"), found("x{2}", "xxxxx"), found("^a", "aa\na"), found("(?m)^a", "aa\na"), found("\\Ba", "aa")]).toEqual(["#", "#c", "#", "##x", "#a\na", "#a\n#", "a#"]);
+  });
+
+  const KNOTTY = ["a(?:b+c)?", "a+?b|a", "(a|ab)(c|bcd)", "ab|abc", "\\ba\\w*\\b", "\\Bb", "(?i)aB+", "a.{0,3}c", "(?m)^a+$", "^a", "b$", "[^a]b", "(?:ab){2,}?", "c\\z", "é+|a", "[😀b]+", "(?s)a.b", "\\D\\d", "(?:a|b|c)*d"];
+  test.each(KNOTTY)("[d3.3] %s finds what the library finds", (pattern) => {
+    const guards = guardsFor({ patterns: [pattern], action: "mask", mask: "#" });
+    const text = fc.string({ unit: fc.constantFrom("a", "b", "c", "d", "A", "1", " ", "\n", "é", "😀"), maxLength: 24 });
+    fc.assert(fc.property(text, (given) => {
+      expect(mask(given, guards)).toBe(RE2JS.compile(pattern).matcher(given).replaceAll("#"));
+    }), { numRuns: 300 });
   });
 
   test("[d3.3] a mask in JSON leaves JSON behind", () => {

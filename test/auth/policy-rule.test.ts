@@ -93,6 +93,12 @@ describe("a rule cannot be slow", () => {
     expect(compileRule("request.metadata.deep.size() == 1").denies(facts({ metadata: { deep } }))).toBe(true);
   });
 
+  test("[d3.1] a list that a rule puts together is bounded like one of the request", () => {
+    const tools = Array.from({ length: 600 }, (_, index) => ({ type: "function", function: { name: `f${index}` } }));
+    expect(() => compileRule('(request.tools + request.tool_names).exists(t, t == "x")').denies(facts({ tools }))).toThrow(/at most 1000 items/);
+    expect(compileRule('(request.tools + request.tool_names).exists(t, t == "f1")').denies(facts({ tools: tools.slice(0, 400) }))).toBe(true);
+  });
+
   test("[d3.1] patterns look at a bounded number of characters in one evaluation", () => {
     expect(() => compileRule('request.metadata.list.all(x, !request.parameters.user.matches("b"))').denies(facts({ user: "a".repeat(MAX_TEXT), metadata: { list: many } }))).toThrow(/characters/);
   });
