@@ -28,6 +28,8 @@ export interface KyselyStoreOptions {
   readonly announce?: (tx: Tx, revision: bigint) => Promise<void>;
   /** As in the port; nothing is ever told, if left out. */
   readonly watch?: Store["watch"];
+  /** Turns an error of the driver into the one that is told. */
+  readonly explain?: (error: unknown) => unknown;
   readonly close: () => Promise<void>;
 }
 
@@ -36,7 +38,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
   const change: Store["change"] = (actor, work, how = {}) => changing(db, options, actor, work, how);
   return {
     ...kyselyReader(db, { clock, sealer }),
-    migrate: () => migrate(db, databaseName),
+    migrate: () => migrate(db, databaseName, options.explain),
     revision: () => revision(db),
     watch: options.watch ?? (() => () => {}),
     readIdentities: () => db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),

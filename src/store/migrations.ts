@@ -99,10 +99,11 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */
-export async function migrate(db: Kysely<Schema>, databaseName: string): Promise<void> {
+export async function migrate(db: Kysely<Schema>, databaseName: string, explain: (error: unknown) => unknown = (error) => error): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
-  const { error } = await migrator.migrateToLatest();
-  if (error === undefined) return;
+  const { error: thrown } = await migrator.migrateToLatest();
+  if (thrown === undefined) return;
+  const error = explain(thrown);
   if (error instanceof StoreError) throw error;
   const known = Object.keys(MIGRATIONS);
   const unknown = (await migrationsRun(db)).filter((name) => !known.includes(name));

@@ -2,6 +2,7 @@
 // https://www.postgresql.org/docs/current/sql-notify.html, https://node-postgres.com/apis/pool
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
+import { isDatabaseUrl } from "../config/sections.ts";
 import type { Sealer } from "../config/sealing.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Database } from "./database.ts";
@@ -52,6 +53,7 @@ export function openPostgresDatabase({ url, sealer, clock, poolSize = 10, statem
   let closed = false;
   const store = kyselyStore(db, {
     databaseName: name,
+    explain: (error) => explained(error, name),
     sealer: sealer ?? null,
     ...(clock !== undefined && { clock }),
     announce: async (tx, revision) => void (await sql`select pg_notify(${CHANNEL}, ${revision.toString()})`.execute(tx)),
@@ -75,7 +77,7 @@ function getTypeParser(oid: number, format?: "text" | "binary"): (value: string)
 
 /** The address without user, password and options. */
 function databaseName(url: string): string {
-  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) throw new StoreError("unusable", "The address of the database is none: expected postgresql://user:password@host:port/database (DATABASE_URL, server.database_url).");
+  if (!isDatabaseUrl(url)) throw new StoreError("unusable", "The address of the database is none: expected postgresql://user:password@host:port/database (DATABASE_URL, server.database_url).");
   const { host, pathname } = new URL(url);
   return `The database ${host}${pathname}`;
 }

@@ -1,6 +1,8 @@
 // The store in PostgreSQL through the suite of all stores, with a real server; and what only a server can get wrong.
-import { afterAll, describe } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import pg from "pg";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
+import { writes } from "../harness/store-writes.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
@@ -20,4 +22,89 @@ describe.skipIf(server === null)("with a server", () => {
   };
   storeSuite("PostgreSQL", newDatabase);
   storeChangesSuite("PostgreSQL", newDatabase);
+});
+
+describe.skipIf(server === null)("a server that is away, frozen or cut off", () => {
+  const opened = async () => {
+    const url = await server!.newDatabase();
+    const database = openPostgresDatabase({ url, statementTimeoutMs: 300, connectTimeoutMs: 500 });
+    await database.store.migrate();
+    return { url, store: database.store };
+  };
+  const failure = (attempt: Promise<unknown>): Promise<unknown> => attempt.then(() => null, (error: unknown) => error);
+
+  test("a change is told by notification, also after every connection was cut, and lost notifications lose no change", async () => {
+    const { url, store } = await opened();
+    const other = openPostgresDatabase({ url }).store;
+    let told = 0;
+    const end = store.watch(() => void told++);
+    const until = async (count: number): Promise<number> => {
+      const startedMs = performance.now();
+      while (told < count && performance.now() - startedMs < 5_000) await Bun.sleep(2);
+      return performance.now() - startedMs;
+    };
+    await until(1); // it has begun to listen
+    let before = told;
+    await writes(other).createTenant({ id: "a", name: "a" });
+    expect(await until(before + 1)).toBeLessThan(250);
+    before = told;
+    await statement(url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
+    await until(before + 1); // it is back, and tells what may have been missed
+    expect(told).toBeGreaterThan(before);
+    before = told;
+    await writes(other).createTenant({ id: "b", name: "b" }).catch(() => writes(other).createTenant({ id: "b", name: "b" }));
+    expect(await until(before + 1)).toBeLessThan(1_000);
+    expect(await store.revision()).toBe(await other.revision());
+    end();
+    await store.close();
+    await other.close();
+  }, 30_000);
+
+  test("one that is frozen is an error in time, and works on when it thaws", async () => {
+    const { store } = await opened();
+    server!.freeze();
+    const startedMs = performance.now();
+    const error = await failure(store.revision());
+    server!.thaw();
+    expect(error).toMatchObject({ name: "StoreError" });
+    expect(performance.now() - startedMs).toBeLessThan(4_000);
+    expect(await store.revision()).toBe("0");
+    await store.close();
+  }, 30_000);
+
+  test("one that is stopped is `unusable` with the cure and without the password, and works on when it is back", async () => {
+    const url = new URL(await server!.newDatabase());
+    url.password = "not-to-be-told";
+    const { store } = openPostgresDatabase({ url: url.href });
+    await store.migrate();
+    await server!.stop();
+    const error = (await failure(store.revision())) as Error;
+    expect(error).toMatchObject({ name: "StoreError", kind: "unusable" });
+    expect(error.message).toContain(`${url.host}${url.pathname} cannot be reached`);
+    expect(JSON.stringify([error.message, error.stack])).not.toContain("not-to-be-told");
+    await server!.start();
+    expect(await store.revision()).toBe("0");
+    await store.close();
+  }, 30_000);
+
+  test("a lock that is held for too long is `busy`", async () => {
+    const { url, store } = await opened();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query("begin");
+    await client.query("update revisions set counter = counter");
+    expect(await failure(writes(store).createTenant({ id: "a", name: "a" }))).toMatchObject({ kind: "busy" });
+    await client.query("rollback");
+    await client.end();
+    await writes(store).createTenant({ id: "a", name: "a" });
+    await store.close();
+  }, 30_000);
+
+  test("an address that is none is refused without being repeated", () => {
+    for (const url of ["mysql://user:hidden@host/db", "hidden", "postgresql://"]) {
+      const attempt = (): unknown => openPostgresDatabase({ url });
+      expect(attempt).toThrow("expected postgresql://user:password@host:port/database");
+      expect(attempt).not.toThrow("hidden");
+    }
+  });
 });

@@ -100,7 +100,7 @@ export async function runCli(args: readonly string[], environment: Readonly<Reco
 
 /** The environment of this process without keys of providers and without settings of a gateway: a test says itself what it wants. */
 export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const kept = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined && !/(_API_KEY|_TOKEN)$|^DRAGOMAN_|^PORT$|^(AWS|AZURE|GOOGLE)_|_PROXY$|_proxy$/.test(entry[0]));
+  const kept = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined && !/(_API_KEY|_TOKEN)$|^DRAGOMAN_|^PORT$|^DATABASE_URL$|^(AWS|AZURE|GOOGLE)_|_PROXY$|_proxy$/.test(entry[0]));
   return { ...Object.fromEntries(kept), BUN_CONFIG_MAX_HTTP_REQUESTS: "65535", ...own };
 }
 
