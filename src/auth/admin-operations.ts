@@ -15,13 +15,14 @@ export interface Requirement {
 }
 
 /** Nouns whose entries the file may hold too, by their words in paths. */
-export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "settings"] as const;
+export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "tool_servers", "settings"] as const;
 export type ConfiguredNoun = (typeof CONFIGURED_NOUNS)[number];
 
 /** Who changes them. Read by every role: nothing of them is secret once it is masked. */
 const WRITERS: Readonly<Record<ConfiguredNoun, { readonly tenant: Role; readonly project: Role | null }>> = {
   // addresses and credentials are the tenant's; a project has none of its own
   providers: { tenant: "admin", project: null },
+  tool_servers: { tenant: "admin", project: "admin" },
   policies: { tenant: "admin", project: "admin" },
   // what budgets of money count with
   prices: { tenant: "admin", project: "admin" },
@@ -46,6 +47,7 @@ const NAMES: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly ma
   limits: { one: "Limit", many: "Limits" },
   budgets: { one: "Budget", many: "Budgets" },
   prices: { one: "Price", many: "Prices" },
+  tool_servers: { one: "ToolServer", many: "ToolServers" },
   settings: { one: "Settings", many: "Settings" },
 };
 

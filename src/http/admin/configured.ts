@@ -184,6 +184,7 @@ const WORDS: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly sc
   limits: { one: "limit", schema: "Limit", kind: "limit" },
   budgets: { one: "budget", schema: "Budget", kind: "budget" },
   prices: { one: "price", schema: "Price", kind: "price" },
+  tool_servers: { one: "tool server", schema: "ToolServer", kind: "tool_server" },
   settings: { one: "settings", schema: "Settings", kind: "setting" },
 };
 

@@ -6,6 +6,7 @@ import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
 import { OPERATOR_TENANT } from "../../auth/grants.ts";
 import { policySchema } from "../../auth/policy-settings.ts";
 import { scopeSettings } from "../../config/sections.ts";
+import { toolServerSchema } from "../../mcp/settings.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../providers/settings.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
@@ -23,6 +24,7 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
     budgets: formAlone(budgetSchema, "id"),
     prices: formAlone(priceSchema, "name"),
     policies: formAlone(policySchema, "id"),
+    tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url"] },
     settings: formAlone(scopeSettings, "singleton"),
   };
 }
