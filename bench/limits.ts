@@ -1,5 +1,6 @@
-// `node bin/run.mjs bench/limits.ts`: what five limits that apply cost a call in one process, in CPU time: reserving and settling alone, and the whole handler
-// with and without them, over the sandbox. A few seconds; the figures mean something on a machine that does nothing else.
+// `node bin/run.mjs bench/limits.ts`: what five limits that apply cost a call, in CPU time: reserving and settling alone, in memory and borrowed from a Redis of
+// its own where this machine has one, and the whole handler with and without them, over the sandbox. A few seconds; the figures mean something on a machine
+// that does nothing else.
 import { compileLimits } from "../src/admission/compile-limits.ts";
 import { LimitedCall } from "../src/admission/limited-call.ts";
 import { openMemoryLimits } from "../src/admission/memory.ts";
@@ -8,6 +9,8 @@ import { GatewayError } from "../src/core/errors.ts";
 import { systemClock } from "../src/core/clock.ts";
 import type { Configured } from "../src/core/configured.ts";
 import { type LimitSet, NO_LIMITS } from "../src/core/limit.ts";
+import { findServer, startRedis } from "../test/harness/redis-server.ts";
+import { openValkeyLimits } from "../src/admission/valkey/valkey.ts";
 import { stubGateway } from "../test/harness/in-process.ts";
 
 const ROUNDS = 5;
@@ -62,6 +65,58 @@ async function alone(set: LimitSet): Promise<number> {
   });
 }
 
+/** Calls come as sockets bring them, some at a time, and between them the process hears what the store says. */
+const AT_ONCE = 50;
+
+/** Everything of the process counts: messages, timers, and the calls that had to ask. Gives the share of calls that asked, too. */
+async function leased(set: LimitSet): Promise<{ readonly micros: number; readonly asked: number } | null> {
+  if (findServer("redis-server") === null) return null;
+  const redis = await startRedis({ flags: ["--appendonly", "no"] });
+  const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
+  const caller = set.forCaller("default", "default", "token");
+  if (caller === null) throw new Error("nothing applies");
+  const demand = { requests: 1, bound: () => 4_102 };
+  const place = { route: "direct", provider: "sandbox", model: "sandbox:echo" };
+  const used = { tokens: 20, nanoUsd: 20_000 };
+  let asked = 0;
+  let all = 0;
+  const one = (index: number): void | Promise<void> => {
+    const call = new LimitedCall({ caller, user: `user${index % 5}`, store, onCharged: () => {}, touches: [] });
+    const end = (admitted: Awaited<ReturnType<typeof call.admit>>): void => {
+      if (admitted instanceof GatewayError) throw admitted;
+      admitted.called(() => used);
+      admitted.end();
+      call.close();
+      call.headers(systemClock.now());
+    };
+    all += 1;
+    const admitted = call.admit(place, demand, false, () => systemClock.now());
+    if (!(admitted instanceof Promise)) {
+      end(admitted);
+      return;
+    }
+    asked += 1;
+    return admitted.then(end);
+  };
+  const run = async (times: number): Promise<void> => {
+    for (let index = 0; index < times; index += AT_ONCE) {
+      const waits: Promise<void>[] = [];
+      for (let each = 0; each < AT_ONCE; each++) {
+        const wait = one(index + each);
+        if (wait !== undefined) waits.push(wait);
+      }
+      await Promise.all(waits);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  await run(5_000);
+  asked = all = 0;
+  const micros = await microseconds(ALONE / 4, run);
+  await store.close();
+  await redis.stop();
+  return { micros, asked: asked / all };
+}
+
 async function whole(limitRules: LimitSet): Promise<number> {
   return microseconds(CALLS, async (times) => {
     const gateway = stubGateway({ clock: systemClock, snapshot: { limitRules } });
@@ -73,8 +128,10 @@ async function whole(limitRules: LimitSet): Promise<number> {
 
 await whole(limits(0));
 const five = limits(0);
+const borrowed = await leased(five);
 const rows = [
   ["reserve, settle and headers of five limits", await alone(five)],
+  ...(borrowed === null ? [] : [[`the same, borrowed from Redis; ${(borrowed.asked * 100).toFixed(2)} % of the calls asked it`, borrowed.micros] as const]),
   ["a whole call through the handler, no limit", await whole(NO_LIMITS)],
   ["a whole call, five limits", await whole(five)],
   ["a whole call, five limits beside 1,000 of other projects", await whole(limits(1_000))],

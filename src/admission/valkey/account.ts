@@ -119,13 +119,21 @@ export function noteDemand(account: ReplicaAccount, units: number, nowMs: number
     account.demand = 0;
     account.demandSinceMs = nowMs;
   }
-  account.demand += units;
+  // places are used again and again: what counts is how many at once
+  account.demand = account.kind === "slots" ? Math.max(account.demand, account.inUse + units) : account.demand + units;
   account.usedLastMs = nowMs;
 }
 
 /** What the replica borrows: what it used lately, and one call at least. */
 export function wantedUnits(account: ReplicaAccount): number {
-  return Math.ceil(Math.max(account.demand, account.demandBefore, account.typical));
+  const lately = Math.max(account.demand, account.demandBefore, account.typical);
+  return account.kind === "slots" ? Math.max(1, lately - account.inUse - account.idle) : Math.ceil(lately);
+}
+
+/** Less than half of the last lease is left. */
+export function isLow({ leases, idle }: ReplicaAccount): boolean {
+  const last = leases.at(-1);
+  return last === undefined || idle * 2 < last.units;
 }
 
 export function spend(account: ReplicaAccount, lease: Lease, units: number, journal: LeaseJournal): void {

@@ -1,7 +1,7 @@
 // A replica's side of the talk about one tenant: one message under way at a time. What calls ask for meanwhile waits for the next message, which takes all of
 // it. No clock, no socket and no timer of its own: it is told the time, hands messages to `send`, and is handed the answers.
 import type { Need } from "../limit-store.ts";
-import { dropLeases, forgetTold, giveBack, isOver, noteTruth, plus, type Moment, type ReplicaAccount, type ReplicaFault, wantedUnits } from "./account.ts";
+import { dropLeases, forgetTold, giveBack, isLow, isOver, noteTruth, plus, type Moment, type ReplicaAccount, type ReplicaFault, wantedUnits } from "./account.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import { type AccountAnswer, type AccountLine, type Answer, CLOSED, DIRECT, JOIN_FIRST, type MessageWithKeys, type Operation, type OperationAnswer, STALE, type Statement, type Timings } from "./protocol.ts";
 
@@ -145,6 +145,13 @@ interface Draft {
   readonly operations: Operation[];
 }
 
+/** What calls wanted before the last lease came is there by now. */
+function takeWant(account: ReplicaAccount): number {
+  const isWanted = account.wants && isLow(account);
+  account.wants = false;
+  return isWanted ? wantedUnits(account) : 0;
+}
+
 function lineOf(draft: Draft, account: ReplicaAccount): number {
   if (account.line === 0) account.line = draft.accounts.push(account);
   return account.line;
@@ -180,7 +187,7 @@ function write(channel: Channel, now: Moment, options: ChannelOptions): UnderWay
   for (const { account, mark } of questions) if (mark !== null) draft.operations.push(["f", account.line, mark]);
   const lines = draft.accounts.map((account): AccountLine => {
     const held = account.kind === "slots" ? account.inUse + account.idle : account.idle;
-    return [account.limit, account.kind, account.windowMs, Math.ceil(account.typical), account.wants ? wantedUnits(account) : 0, held, account.idle];
+    return [account.limit, account.kind, account.windowMs, Math.ceil(account.typical), takeWant(account), held, account.idle];
   });
   for (const account of draft.accounts) account.line = 0;
   channel.sequence += 1;
@@ -302,7 +309,6 @@ function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, gra
   account.renewedWallMs = underWay.sentWallMs;
   if (mode !== CLOSED) channel.everOpen = true;
   if (granted > 0) lend(channel, account, granted, bucket, validMs, underWay, now, options);
-  account.wants = false;
   if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs) keepSlots(account, underWay, options.timings.leaseLifeMs);
   if (mode === DIRECT && account.leases.length > 0) {
     // recalled

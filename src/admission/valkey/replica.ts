@@ -2,7 +2,7 @@
 // away each rule's `on_store_failure` decides. It has no socket and no timer: see valkey.ts, and test/admission/simulation, which plays it with faults.
 import type { Account, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
-import { giveBack, type Lease, leaseWithRoom, localRoom, type Moment, newAccount, noteDemand, noteTruth, owe, plus, type ReplicaAccount, type ReplicaFault, spend, standingOf } from "./account.ts";
+import { giveBack, isLow, type Lease, leaseWithRoom, localRoom, type Moment, newAccount, noteDemand, noteTruth, owe, plus, type ReplicaAccount, type ReplicaFault, spend, standingOf } from "./account.ts";
 import { type Channel, type ChannelOptions, fail, flush, hear, MISSED_HEARTBEATS, newChannel, storeNowMs, tick, type Waiting } from "./channel.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import { type Answer, DIRECT, LEASED, type MessageWithKeys, type Timings } from "./protocol.ts";
@@ -228,7 +228,7 @@ export function openReplica(options: ReplicaOptions): Replica {
     const { channel } = foundOf(needs[0]!.account.rule);
     const buckets: number[] = [];
     const usedBefore: number[] = [];
-    let isLow = false;
+    let isShort = false;
     for (let index = 0; index < length; index++) {
       const account = accounts[index]!;
       const lease = leases[index]!;
@@ -237,13 +237,13 @@ export function openReplica(options: ReplicaOptions): Replica {
       buckets.push(lease.bucket);
       noteDemand(account, units, now.monoMs, timings.demandMs);
       spend(account, lease, units, journal);
-      if (account.idle * 2 < lease.units && !account.wants && account.mode === LEASED) {
+      if (!account.wants && account.mode === LEASED && isLow(account)) {
         account.wants = true;
         channel.dirty.add(account);
-        isLow = true;
+        isShort = true;
       }
     }
-    if (isLow) flush(channel, now, channelOptions);
+    if (isShort) flush(channel, now, channelOptions);
     return new Taken(needs, accounts, buckets, usedBefore, channel);
   };
 
