@@ -230,6 +230,17 @@ describe("what comes out, as a stream", () => {
     expect(got.content).toBe("4111 1111 and");
   });
 
+  test.each(["mask", "block"] as const)("[d3.3] choices that are calls of their own are looked at as well, to their end: %s", async (action) => {
+    const line = (content: string, more: object): string => `${JSON.stringify({ model: "m", message: { role: "assistant", content }, ...more })}\n`;
+    const body = line("Hello, it is 4111 1111 ", { done: false }) + line("1111 1111", { done: false }) + line("", { done: true, done_reason: "stop", prompt_eval_count: 2, eval_count: 3 });
+    const stub = stubGateway(guarded({ name: "p", guard: { classes: ["card"], on: "output", action } }, { upstream: cannedUpstream({ headers: { "content-type": "application/x-ndjson" }, body, chunk: 40 }) }));
+    const text = await (await stub.chat({ model: "ollama:m", n: 2, stream: true, messages: HELLO })).text();
+    expect(text).not.toContain("1111");
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+    expect(text.match(/\[card\]/g)?.length ?? 0).toBe(action === "mask" ? 2 : 0);
+    expect(text.includes("policy_violation")).toBe(action === "block");
+  });
+
   test("[d3.3] [d8.3] a guard that blocks ends the stream with one error event and [DONE]; nothing of the match is out, the upstream is left, and what was made is settled", async () => {
     const got = await streamed([chunk({ content: "The card is " }), ...spelled(`${CARD}. And more.`), chunk({}, "stop"), usageChunk()], on(BLOCKS, "output"));
     expect(got.faults).toEqual([]);
