@@ -10,6 +10,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway.ts";
 import { openSnapshotSource, type SnapshotProblem, type SnapshotSource } from "../../src/snapshot/source.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { writes } from "../harness/store-writes.ts";
@@ -153,3 +154,21 @@ test("a change of a token leaves everything else of the snapshot as the very obj
   expect(after.tokens.has("AAAAAAAAAAAA")).toBe(true);
   for (const part of ["projects", "memberships", "providers", "tenantProviders", "tenantRoutes", "projectRoutes", "prices", "limitRules", "policies", "tenantSettings"] as const) expect(after[part]).toBe(before[part] as never);
 });
+
+test("10,000 tokens and 1,000 policies of other projects are read and compiled in under a second, and one change of them in a tenth", async () => {
+  await store.change(LOCAL_ACTOR, async (writer) => {
+    const common = { kind: "project", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], models: ["openai:*"], routes: [], ipRanges: [], createdAtMs: 1, lifetimeMs: 1, expiresAtMs: 2, revokedAtMs: null } as const;
+    for (let index = 0; index < 10_000; index++) await writer.createToken({ ...common, id: `T${String(index).padStart(11, "0")}`, name: `t${index}`, secrets: [{ sha256: new Uint8Array(32).fill(index % 256), retiresAtMs: null }] });
+    for (let index = 0; index < 1_000; index++) await writer.createResource({ kind: "policy", tenantId: "acme", projectId: "app", name: `p${index}`, document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` } });
+  });
+  const startedMs = performance.now();
+  const following = await follow();
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(following.current().tokens.size).toBe(10_000);
+  expect(following.current().policies.of("acme", "app")?.all).toHaveLength(1_000);
+  const known = await store.readContents();
+  await writes(store).changeToken("T00000000007", (token) => ({ ...token, revokedAtMs: 9 }));
+  const againMs = performance.now();
+  expect((await store.readContents(known)).identities.tokens.find(({ id }) => id === "T00000000007")?.revokedAtMs).toBe(9);
+  expect(performance.now() - againMs).toBeLessThan(100);
+}, 60_000);
