@@ -35,7 +35,7 @@ export interface LedgerRow {
 /** Where rows go in the end. */
 export interface LedgerSink {
   /**
-   * All of them, or it rejects and none; a row whose trace id is there already changes nothing. The same rows come again after a failure, and after a crash.
+   * All of them, or it rejects and none; a row whose trace id is there already changes nothing, but for a settled one in the place of one that is not. The same rows come again after a failure, and after a crash.
    * Five hundred at a time at most, one batch after the other.
    */
   ingest(rows: readonly LedgerRow[]): Promise<void>;
