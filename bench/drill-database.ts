@@ -35,8 +35,9 @@ async function main(): Promise<number> {
   const url = await postgres.newDatabase();
   const upstream = startBookkeepingUpstream();
   const faults: string[] = [];
-  const gateway = await startGateway({ dataFolder, config: `providers:\n  books: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/v1" }\n`, environment: { DATABASE_URL: url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") } });
+  let gateway: GatewayProcess | null = null;
   try {
+    gateway = await startGateway({ dataFolder, config: `providers:\n  books: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/v1" }\n`, environment: { DATABASE_URL: url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") } });
     const load = startLoad(WORKERS, gateway.firstToken!, () => gateway);
     await Bun.sleep(UP_MS);
     const beforeMb = gateway.rssMb();
@@ -61,8 +62,10 @@ async function main(): Promise<number> {
     process.stdout.write(`ended after ${(tookMs / 1000).toFixed(1)} s with ${code} while the database was frozen\n`);
     if (code !== 0 || tookMs > ENDS_WITHIN_MS) faults.push("the process did not end by itself while the database was frozen");
   } finally {
-    await gateway.stop("SIGKILL");
-    rmSync(gateway.folder, { recursive: true, force: true });
+    if (gateway !== null) {
+      await gateway.stop("SIGKILL");
+      rmSync(gateway.folder, { recursive: true, force: true });
+    }
     rmSync(folder, { recursive: true, force: true });
     await upstream.stop();
     await postgres.dispose();
