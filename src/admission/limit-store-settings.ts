@@ -1,13 +1,6 @@
 // The section `limit_store` of the configuration: where limits are counted. It is read at the start.
 import { z } from "zod";
 
-/** Null: in the memory of this process. */
-export interface LimitStorePlace {
-  readonly url: string;
-  /** Null: one server. */
-  readonly clusterNodes: readonly string[] | null;
-}
-
 export interface LimitStoreSettings {
   /** Null: `valkey` where there is an address. */
   readonly driver: "memory" | "valkey" | null;

@@ -103,11 +103,14 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await store.close();
   }, 30_000);
 
-  test("thirty limits at once on one call, a rule that changes its limit, and a value that is no key", async () => {
+  test("eighty limits at once on one call, a rule that changes its limit, and a value that is no key", async () => {
     const store = await open();
-    const accounts = Array.from({ length: 30 }, (_, index) => accountOf({ id: `many-${index}`, limit: 3 }, `ü ${index} }{ ${"x".repeat(300)}`));
+    const accounts = Array.from({ length: 80 }, (_, index) => accountOf({ id: `many-${index}`, limit: 3 }, `ü ${index} }{ ${"x".repeat(300)}`));
     const one = await reserved(store, ...accounts.map((account) => needOf(account)));
     one.release();
+    one.release();
+    expect(await Promise.all(accounts.map(async (account) => (await store.standing(account)).used))).toEqual(accounts.map(() => 0));
+    expect(store.open()).toBe(0);
     const before = accountOf({ id: "changes", limit: 1 });
     (await reserved(store, needOf(before))).settle([1]);
     expect(isShortage(await store.reserve([needOf(before)]))).toBe(true);

@@ -120,7 +120,7 @@ export function openReplica(options: ReplicaOptions): Replica {
     readonly accounts: readonly ReplicaAccount[];
     readonly #buckets: readonly number[];
     readonly #channel: Channel;
-    #ended = 0;
+    readonly #ended: boolean[];
     #left: number;
     end: () => void = () => {};
 
@@ -130,6 +130,7 @@ export function openReplica(options: ReplicaOptions): Replica {
       this.#buckets = buckets;
       this.#channel = channel;
       this.#left = needs.length;
+      this.#ended = needs.map(() => false);
       const before: Standing[] = [];
       const after: Standing[] = [];
       const overdrawn: number[] = [];
@@ -165,9 +166,8 @@ export function openReplica(options: ReplicaOptions): Replica {
     }
 
     #end(index: number, used: number): void {
-      const bit = 2 ** index;
-      if (Math.floor(this.#ended / bit) % 2 === 1) return;
-      this.#ended += bit;
+      if (this.#ended[index] === true) return;
+      this.#ended[index] = true;
       const account = this.accounts[index]!;
       account.openNeeds -= 1;
       end(this.#channel, account, this.#buckets[index]!, this.needs[index]!.units, used);
