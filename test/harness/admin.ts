@@ -1,7 +1,4 @@
 // The admin API over a real store and a real snapshot, without sockets: three tenants, people of every role, tokens of every kind.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { LimitStore } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
@@ -16,10 +13,9 @@ import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { CallStore } from "../../src/store/calls.ts";
-import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
+import { type DatabaseKind, SQLITE } from "./databases.ts";
 
 export interface Told {
   readonly status: number;
@@ -38,24 +34,27 @@ export interface AdminWorld {
   /** `as`: a name of `tokens`, or null for no token. */
   send(as: string | null, method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Told>;
   fetch(request: Request): Promise<Response>;
+  /** A statement from outside, past the store. */
+  read(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   close(): Promise<void>;
 }
 
 export interface AdminWorldOptions {
   readonly file?: string | null;
   readonly clock?: Clock;
+  /** SQLite, if left out. */
+  readonly kind?: DatabaseKind;
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
 }
 
 const PROJECTS = [["acme", "site"], ["acme", "app"], ["beta", "lab"]] as const;
 
-export async function openAdminWorld({ file = null, clock = systemClock, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-admin-"));
-  const database = join(folder, "dragoman.sqlite");
-  const store = await openSqliteStore({ file: database, sealer: openSealer([new Uint8Array(32).fill(7)]), clock });
+export async function openAdminWorld({ file = null, clock = systemClock, kind = SQLITE, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
+  const database = await kind.create();
+  const store = await database.openStore({ sealer: openSealer([new Uint8Array(32).fill(7)]), clock });
   await store.migrate();
-  const calls = openSqliteCalls({ file: database });
+  const calls = database.openCalls();
   const limits = openMemoryLimits({ clock });
   const tokens = await people(store, clock.now());
   const environment: Environment = readEnvironment({});
@@ -76,6 +75,7 @@ export async function openAdminWorld({ file = null, clock = systemClock, between
     source,
     tokens,
     fetch,
+    read: (sql) => database.read(sql),
     async send(as, method, path, body, headers = {}) {
       const authorization = as === null ? {} : { authorization: `Bearer ${tokens.get(as) ?? as}` };
       const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
@@ -89,7 +89,7 @@ export async function openAdminWorld({ file = null, clock = systemClock, between
       await calls.close();
       await limits.close();
       await store.close();
-      rmSync(folder, { recursive: true, force: true });
+      database.dispose();
     },
   };
 }

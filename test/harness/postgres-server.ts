@@ -65,7 +65,7 @@ export async function startPostgres(): Promise<PostgresServer | null> {
   const signalAll = (signal: "SIGSTOP" | "SIGCONT"): void => {
     if (server === null) return;
     const pids = [server.pid, ...childrenOf(server.pid)];
-    for (const pid of signal === "SIGSTOP" ? pids : pids.toReversed()) process.kill(pid, signal);
+    for (const pid of signal === "SIGSTOP" ? pids : pids.toReversed()) signalOne(pid, signal);
   };
   await start();
   return {
@@ -115,6 +115,15 @@ async function run(command: readonly string[], cwd?: string): Promise<void> {
   const child = Bun.spawn([...command], { ...(cwd !== undefined && { cwd }), stdout: "ignore", stderr: "pipe" });
   const [code, said] = await Promise.all([child.exited, child.stderr.text()]);
   if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${said}`);
+}
+
+/** A worker may have ended since it was listed. */
+function signalOne(pid: number, signal: "SIGSTOP" | "SIGCONT"): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 function childrenOf(pid: number): readonly number[] {

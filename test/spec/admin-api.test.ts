@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { StoreError } from "../../src/store/store.ts";
+import { allDatabases } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
 
 const A = "/api/v1/admin";
@@ -26,274 +27,296 @@ tenants:
 `;
 
 let world: AdminWorld;
-beforeAll(async () => {
-  const file = join(folder, "dragoman.yaml");
-  writeFileSync(file, FILE);
-  world = await openAdminWorld({ file });
-});
-afterAll(async () => {
-  await world.close();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const route = (name: string, targets: readonly unknown[] = ["sandbox:echo"]) => ({ name, targets });
 
-describe("ETags", () => {
-  test("[d9.3] stand in the header and in the body, change with each change, and another one is 412", async () => {
-    const made = await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("tagged"));
-    const first = made.headers.get("etag")!;
-    expect([made.status, made.body.etag]).toEqual([201, first]);
-    const changed = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/routes/tagged`, { retries: 1 }, { "if-match": first });
-    expect([changed.status, changed.headers.get("etag") === first]).toEqual([200, false]);
-    const late = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/routes/tagged`, { retries: 2 }, { "if-match": first });
-    expect([late.status, late.body.error.code, late.headers.get("etag")]).toEqual([412, "etag_mismatch", changed.headers.get("etag")]);
-    for (const [header, status] of [["*", 200], [`"nonsense", ${changed.headers.get("etag")}`, 200], ["W/\"1\"", 412]] as const)
-      expect([header, (await world.send("acme.admin", "PATCH", `${A}/tenants/acme/routes/tagged?dry_run=true`, { retries: 3 }, { "if-match": header })).status]).toEqual([header, status]);
-    expect((await world.send("acme.admin", "DELETE", `${A}/tenants/acme/routes/tagged`, undefined, { "if-match": first })).status).toBe(412);
-    expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/routes/tagged`)).body.retries).toBe(1);
-  });
-
-  test("[d9.3] of twenty writers with one ETag, one wins, of every kind of thing", async () => {
-    const things: readonly (readonly [path: string, change: object])[] = [["/tenants/acme/routes/tagged", { retries: 4 }], ["/tenants/acme", { name: "Acme" }], ["/projects/site", { name: "Site" }], ["/tenants/acme/users/acme-viewer", { name: "Vi" }]];
-    for (const [path, change] of things) {
-      const etag = (await world.send("acme.owner", "GET", A + path)).headers.get("etag")!;
-      const answers = await Promise.all(Array.from({ length: 20 }, () => world.send("acme.owner", "PATCH", A + path, change, { "if-match": etag })));
-      const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
-      expect([path, statuses]).toEqual([path, [200, ...Array.from({ length: 19 }, () => 412)]]);
-    }
-  });
-
-  test("[d9.3] a thing that was removed and made anew has another ETag", async () => {
-    const one = (await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("again"))).headers.get("etag");
-    await world.send("acme.admin", "DELETE", `${A}/tenants/acme/routes/again`);
-    await Bun.sleep(2);
-    expect((await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("again"))).headers.get("etag")).not.toBe(one);
-  });
+const kinds = await allDatabases();
+afterAll(async () => {
+  await Promise.all(kinds.map((kind) => kind.dispose()));
+  rmSync(folder, { recursive: true, force: true });
 });
 
-describe("idempotency keys", () => {
-  const post = (key: string, name: string, as = "acme.site.maintainer") => world.send(as, "POST", `${A}/projects/site/tokens`, { name }, { "idempotency-key": key });
-
-  test("[d9.3] the same request is answered as it was and does nothing again; another one with the key is 422", async () => {
-    const first = await post("key-1", "once");
-    const second = await post("key-1", "once");
-    expect([first.status, second.status, second.text, first.headers.get("idempotent-replayed"), second.headers.get("idempotent-replayed"), second.headers.get("etag")]).toEqual([201, 201, first.text, null, "true", first.headers.get("etag")]);
-    const other = await post("key-1", "twice");
-    expect([other.status, other.body.error.code]).toEqual([422, "idempotency_mismatch"]);
-    const { body } = await world.send("acme.site.maintainer", "GET", `${A}/projects/site/tokens?search=once`);
-    expect(body.data).toHaveLength(1);
-  });
-  test("[d9.3] twenty at once with one key make one thing, and all tell of it", async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post("key-2", "crowd")));
-    expect(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
-    expect((await world.send("acme.site.maintainer", "GET", `${A}/projects/site/tokens?search=crowd`)).body.data).toHaveLength(1);
-  });
-  test("[d9.3] keys of different tokens do not meet, a refused request keeps none, and a bad key is 400", async () => {
-    expect((await post("key-1", "another", "site-only.maintainer")).status).toBe(201);
-    expect((await world.send("acme.site.maintainer", "POST", `${A}/projects/site/tokens`, { name: "" }, { "idempotency-key": "key-3" })).status).toBe(400);
-    expect((await post("key-3", "mended")).status).toBe(201);
-    for (const key of ["", "a b", "k".repeat(256)]) expect([key, (await post(key, "x")).status]).toEqual([key, 400]);
-  });
-});
-
-describe("dry runs, pages and errors", () => {
-  test("[d9.3] a dry run tells what would be, and nothing is", async () => {
-    const { status, body, headers } = await world.send("acme.admin", "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "imagined" });
-    expect([status, body.name, body.token, headers.get("x-gateway-dry-run")]).toEqual([200, "imagined", null, "true"]);
-    expect((await world.send("acme.admin", "GET", `${A}/projects/site/tokens?search=imagined`)).body.data).toEqual([]);
-    expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/audit?target_id=${body.id}`)).body.data).toEqual([]);
-    expect((await world.send("acme.admin", "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "" })).status).toBe(400);
-  });
-
-  test("[d9.3] pages of every size show each thing once and end with null", async () => {
-    for (let index = 0; index < 7; index++) await world.send("acme.admin", "POST", `${A}/projects/app/limits`, { name: `page-${index}`, metric: "requests", window: "minute", limit: index });
-    for (const limit of [1, 2, 3, 7, 8, 100]) {
-      const seen: string[] = [];
-      let cursor: string | null = "";
-      while (cursor !== null) {
-        const more: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-        const { body } = await world.send("acme.admin", "GET", `${A}/projects/app/limits?limit=${limit}${more}`);
-        expect(body.data.length).toBeLessThanOrEqual(limit);
-        seen.push(...body.data.map((one: any) => one.name));
-        cursor = body.next_cursor;
-      }
-      expect([limit, seen]).toEqual([limit, ["everybody", ...Array.from({ length: 7 }, (_, index) => `page-${index}`)]]);
-    }
-    for (const bad of ["limit=0", "limit=1001", "limit=x", "cursor=nonsense", "surplus=1", "limit=1&limit=2"]) expect([bad, (await world.send("acme.admin", "GET", `${A}/projects/app/limits?${bad}`)).status]).toEqual([bad, 400]);
-    expect((await world.send("acme.admin", "GET", `${A}/projects/app/limits?origin=store&name=page-3`)).body.data).toHaveLength(1);
-  });
-
-  test("[d5.2] [d9.3] what is wrong is told by its path, all of it at once, and nothing is stored", async () => {
-    const cases: readonly (readonly [path: string, body: unknown, param: string | null])[] = [
-      ["/projects/site/limits", { metric: "requests", window: "minute", limit: -1 }, "limit"],
-      ["/projects/site/limits", { metric: "requests", window: "minute", limit: 1, scope: { users: "*" } }, "scope.users"],
-      ["/projects/site/limits", { metric: "concurrency", window: "minute", limit: 1 }, "window"],
-      ["/projects/site/budgets", { window: "day" }, "usd"],
-      ["/projects/site/budgets", { usd: "-1", window: "day" }, "usd"],
-      ["/projects/site/routes", { name: "bad", targets: ["sandbox:echo", "nowhere:model"] }, "targets[1]"],
-      ["/projects/site/routes", { name: "bad", targets: ["sandbox:echo"], fallbacks: ["route:missing"] }, "fallbacks[0]"],
-      ["/projects/site/routes", { name: "bad", targets: ["sandbox:echo"], fallbacks: ["route:bad"] }, "fallbacks[0]"],
-      ["/projects/site/routes", { targets: ["sandbox:echo"] }, "name"],
-      ["/projects/site/policies", { name: "bad", rule: "request.modle == 'x'" }, "rule"],
-      ["/projects/site/policies", { name: "bad", guard: { patterns: ["("], action: "block" } }, "guard.patterns[0]"],
-      ["/tenants/acme/prices", { name: "bad", model: "sandbox:*", prompt: "1.2.3" }, "prompt"],
-      ["/tenants/acme/providers", { name: "mine", type: "nobody" }, "type"],
-      ["/tenants/acme/providers", { name: "openai", api_key: "${OPENAI_API_KEY}" }, "api_key"],
-      ["/tenants/acme/users", { id: "a b" }, "id"],
-      ["/projects/site/tokens", { name: "n", ip: ["300.1.1.1"] }, "ip[0]"],
-      ["/projects/site/tokens", { name: "n", expires_in_days: 0 }, "expires_in_days"],
-      ["/projects/site/tokens", { name: "n", role: "admin" }, "role"],
-    ];
-    const before = (await world.send("acme.owner", "GET", `${A}/tenants/acme/versions?limit=1`)).text;
-    for (const [path, body, param] of cases) {
-      const { status, body: told } = await world.send("acme.owner", "POST", A + path, body);
-      expect([path, JSON.stringify(body), status, told.error?.code, told.error?.param]).toEqual([path, JSON.stringify(body), 400, "invalid_request", param]);
-    }
-    const two = await world.send("acme.owner", "POST", `${A}/projects/site/limits`, { metric: "rows", limit: "x" });
-    expect(two.body.error.metadata.problems.map((one: any) => one.param)).toEqual(["metric", "limit"]);
-    expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/versions?limit=1`)).text).toBe(before);
-  });
-
-  test("[d5.6] bad JSON, another content type, a body that is too large, nesting without end: 400, 415, 413", async () => {
-    const send = (body: string, headers: Readonly<Record<string, string>> = {}) => world.send("acme.owner", "POST", `${A}/projects/site/tokens`, body, headers);
-    expect((await send("{")).body.error.code).toBe("invalid_json");
-    expect((await send('{"name": "a", "name": "b"}')).body.error.code).toBe("invalid_json");
-    expect((await send('{"name": "a"}', { "content-type": "text/plain" })).status).toBe(415);
-    expect((await send(JSON.stringify({ name: "a".repeat(1_100_000) }))).status).toBe(413);
-    expect((await send(`{"name": ${"[".repeat(64)}${"]".repeat(64)}}`)).status).toBe(400);
-    expect((await send('{"name": "a", "__proto__": {"role": "maintainer"}}')).status).toBe(400);
-    expect((await send('{"name": "a", "expires_in_days": 12345678901234567890123}')).status).toBe(400);
-  });
-});
-
-describe("the file beside the database", () => {
-  test("[d9.3] what stands in the file is listed first with origin file, without secrets, and is read-only for everybody", async () => {
-    const { body } = await world.send("acme.owner", "GET", `${A}/tenants/acme/routes`);
-    expect(body.data.slice(0, 2).map((one: any) => [one.name, one.origin, one.tenant_id, one.set_by])).toEqual([["fixed", "file", "acme", null], ["shared", "file", null, null]]);
-    expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/routes/fixed`)).body.targets).toEqual(["sandbox:echo"]);
-    for (const as of ["acme.owner", "default.owner"])
-      for (const [method, path, sent] of [["POST", "routes", route("fixed")], ["PATCH", "routes/fixed", { retries: 1 }], ["PUT", "routes/fixed", { targets: ["sandbox:echo"] }], ["DELETE", "routes/fixed", undefined], ["DELETE", "routes/shared", undefined]] as const) {
-        const { status, body: told } = await world.send(as, method, `${A}/tenants/acme/${path}`, sent);
-        expect([as, method, path, status, told.error.code]).toEqual([as, method, path, 403, "read_only"]);
-      }
-    const providers = await world.send("acme.viewer", "GET", `${A}/tenants/acme/providers`);
-    expect(providers.body.data[0]).toMatchObject({ name: "openai", origin: "file", enabled: true });
-    expect(providers.text).not.toContain("sk-of-the-operator");
-  });
-  test("[d9.3] of another scope a name is free: the tenant has its own of what the file says for all", async () => {
-    expect((await world.send("acme.owner", "POST", `${A}/tenants/acme/routes`, route("shared"))).status).toBe(201);
-    expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/routes/shared`)).body.origin).toBe("store");
-  });
-});
-
-describe("secrets", () => {
-  test("[d9.3] [d2.9] a credential is never shown again, in no answer, audit row, version or replay; sent back masked it stays", async () => {
-    const secret = "sk-very-secret-0123456789";
-    const made = await world.send("acme.admin", "POST", `${A}/tenants/acme/providers`, { name: "anthropic", api_key: secret }, { "idempotency-key": "p1" });
-    expect([made.status, /^\*\*\* [0-9a-f]{12}$/.test(made.body.api_key)]).toEqual([201, true]);
-    const again = await world.send("acme.admin", "PUT", `${A}/tenants/acme/providers/anthropic`, { api_key: made.body.api_key, models: ["claude-sonnet-4-5"] });
-    expect([again.status, again.body.api_key]).toEqual([200, made.body.api_key]);
-    const moved = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/providers/anthropic`, { base_url: "https://93.184.215.14" });
-    expect([moved.status, moved.body.error.code]).toEqual([400, "invalid_request"]);
-    const texts = [made, again, moved];
-    for (const path of ["/providers", "/providers/anthropic", "/audit", "/versions", "/diff?from=0&to=9999"]) texts.push(await world.send("acme.owner", "GET", `${A}/tenants/acme${path}`));
-    texts.push(await world.send("acme.admin", "POST", `${A}/tenants/acme/providers`, { name: "anthropic", api_key: secret }, { "idempotency-key": "p1" }));
-    for (const { text, status } of texts) expect([status, text.includes(secret), text.includes("sealed:")]).toEqual([status, false, false]);
-  });
-  test("[d2.5] a token's text is answered by the request that made it alone", async () => {
-    const { body } = await world.send("acme.admin", "POST", `${A}/projects/site/tokens`, { name: "seen once" });
-    const shown = await world.send("acme.admin", "GET", `${A}/projects/site/tokens/${body.id}`);
-    const list = await world.send("acme.admin", "GET", `${A}/projects/site/tokens`);
-    const audit = await world.send("acme.admin", "GET", `${A}/tenants/acme/audit?target_id=${body.id}`);
-    expect(audit.body.data).toHaveLength(1);
-    for (const { text } of [shown, list, audit]) expect(/dgm_[pu]t_|sha256/.test(text)).toBe(false);
-    expect((await world.send(body.token, "GET", "/api/v1/key")).body.name).toBe("seen once");
-  });
-});
-
-describe("what happened", () => {
-  test("[d9.3] each change is a row with who, from where, before and after; each refused attempt is one, once a minute", async () => {
-    const { body } = await world.send("acme.admin", "POST", `${A}/projects/app/limits`, { name: "audited", metric: "requests", window: "day", limit: 5 });
-    await world.send("acme.owner", "PATCH", `${A}/projects/app/limits/${body.id}`, { limit: 6 });
-    const rows = (await world.send("acme.owner", "GET", `${A}/projects/app/audit?target_id=${body.id}`)).body.data;
-    expect(rows.map((row: any) => [row.action, row.actor.user_id, row.actor.role, row.address, row.before?.limit ?? null, row.after.limit])).toEqual([["change", "acme-owner", "owner", "192.0.2.1", 5, 6], ["create", "acme-admin", "admin", "192.0.2.1", null, 5]]);
-    for (let times = 0; times < 3; times++) expect((await world.send("acme.developer", "DELETE", `${A}/projects/app/limits/${body.id}`)).status).toBe(403);
-    expect((await world.send("beta.owner", "DELETE", `${A}/projects/app/limits/${body.id}`)).status).toBe(404);
-    const refused = (await world.send("acme.owner", "GET", `${A}/tenants/acme/audit?outcome=refused&target_id=${body.id}`)).body.data;
-    expect(refused.map((row: any) => [row.action, row.actor.user_id, row.project_id, row.note.split(":")[0]])).toEqual([["deleteProjectLimit", "acme-developer", "app", "insufficient_role"]]);
-    const trespass = (await world.send("beta.owner", "GET", `${A}/tenants/beta/audit?outcome=refused`)).body.data;
-    expect(trespass.map((row: any) => [row.action, row.actor.user_id, row.tenant_id])).toEqual([["deleteProjectLimit", "beta-owner", "beta"]]);
-  });
-
-  test("[d9.3] versions are listed, shown, compared and gone back to, within what the role may change", async () => {
-    const number = async (): Promise<number> => (await world.send("beta.owner", "GET", `${A}/tenants/beta/versions?limit=1`)).body.data[0]?.number ?? 0;
-    await world.send("beta.admin", "POST", `${A}/tenants/beta/routes`, route("first"));
-    const start = await number();
-    await world.send("beta.admin", "PATCH", `${A}/tenants/beta/routes/first`, { retries: 3 });
-    await world.send("beta.admin", "POST", `${A}/projects/lab/limits`, { name: "second", metric: "requests", window: "day", limit: 5 });
-    const diff = await world.send("beta.viewer", "GET", `${A}/tenants/beta/diff?from=${start}&to=${await number()}`);
-    expect(diff.body.changes.map((one: any) => [one.action, one.kind, one.name])).toEqual([["change", "route", "first"], ["create", "limit", "second"]]);
-    const back = await world.send("beta.admin", "POST", `${A}/tenants/beta/rollback`, { to: start });
-    expect([back.status, back.body.changes.length]).toEqual([200, 2]);
-    expect((await world.send("beta.admin", "GET", `${A}/tenants/beta/routes/first`)).body.retries).toBeUndefined();
-    expect((await world.send("beta.admin", "GET", `${A}/projects/lab/limits/second`)).status).toBe(404);
-    await world.send("beta.owner", "PATCH", `${A}/tenants/beta/routes/first`, { retries: 9 });
-    const above = await world.send("beta.admin", "POST", `${A}/tenants/beta/rollback`, { to: start });
-    expect([above.status, above.body.error.code]).toEqual([403, "read_only"]);
-    expect((await world.send("beta.owner", "POST", `${A}/tenants/beta/rollback`, { to: 99_999 })).status).toBe(404);
-    expect((await world.send("beta.admin", "GET", `${A}/tenants/beta/versions/${start}`)).body.changes[0].name).toBe("first");
-    expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/versions/${start}`)).status).toBe(404);
-  });
-});
-
-describe("the own access token", () => {
-  test("[d9.2] tells scopes, role, permissions, what narrows it, and of each limit what is left and when it is back", async () => {
-    await world.send("beta.owner", "POST", `${A}/projects/lab/limits`, { name: "each", metric: "requests", window: "minute", limit: 10, scope: { token: "*" } });
-    await world.send("beta.owner", "POST", `${A}/projects/lab/budgets`, { name: "money", usd: "12.50", window: "day" });
-    const { body: made } = await world.send("beta.owner", "POST", `${A}/projects/lab/tokens`, { name: "narrow", models: ["sandbox:*"], permissions: ["debug"], ip: ["192.0.2.0/24"] });
-    const token = made.token as string;
-    const snapshot = world.source.current();
-    const rule = snapshot.limitRules.forCaller("beta", "lab", made.id)!.rules.find(({ name }) => name === "each");
-    await world.limits.reserve([{ account: { rule: rule!, value: made.id }, units: 3, force: false }]);
-    for (const path of ["/api/v1/key", "/v1/key", "/api/key"]) {
-      const { status, body } = await world.send(token, "GET", path);
-      expect([status, body.kind, body.tenant_id, body.project_id, body.role, body.permissions, body.models, body.ip]).toEqual([200, "project", "beta", "lab", "developer", ["debug"], ["sandbox:*"], ["192.0.2.0/24"]]);
-      const limit = body.limits.find((one: any) => one.name === "each");
-      expect([limit.limit, limit.used, limit.remaining, Date.parse(limit.resets_at) > Date.now()]).toEqual([10, 3, 7, true]);
-      expect(body.limits.find((one: any) => one.name === "money")).toMatchObject({ metric: "usd", limit: "12.5", used: "0", remaining: "12.5" });
-      expect(body.limits.find((one: any) => one.name === "everybody")).toMatchObject({ metric: "requests", limit: 100, project_id: null });
-    }
-    expect((await world.send(null, "GET", "/api/v1/key")).status).toBe(401);
-    expect((await world.send(token, "DELETE", "/api/v1/key")).status).toBe(405);
-  });
-});
-
-describe("a store that is away, and strangers", () => {
-  test("[d9.3] every operation is 503 store_unavailable in words of ours while the database is away", async () => {
-    const away = await openAdminWorld({
-      between: (store) => new Proxy(store, { get: (target, name) => (typeof target[name as keyof typeof target] === "function" ? () => Promise.reject(new StoreError("unusable", "cannot open /secret/path")) : target[name as keyof typeof target]) }),
+for (const kind of kinds)
+  describe.skipIf(kind.isMissing)(`in ${kind.name}`, () => {
+    beforeAll(async () => {
+      const file = join(folder, "dragoman.yaml");
+      writeFileSync(file, FILE);
+      world = await openAdminWorld({ file, kind });
     });
-    for (const [method, path, body] of [["GET", "/tenants", undefined], ["POST", "/projects", { id: "x" }], ["GET", "/projects/site/limits", undefined], ["DELETE", "/projects/site", undefined], ["POST", "/projects/site/tokens", { name: "n" }]] as const) {
-      const { status, body: told, text } = await away.send("acme.owner", method, A + path, body);
-      expect([path, status, told.error.code, text.includes("secret/path")]).toEqual([path, 503, "store_unavailable", false]);
-    }
-    expect((await away.send("acme.site.developer", "GET", "/api/v1/key")).status).toBe(200);
-    await away.close();
-  });
-
-  test("[d2.7] a thousand wrong tokens in a second are a thousand times 401 without asking the database, and the right one is served meanwhile", async () => {
-    let asked = 0;
-    const watched = await openAdminWorld({
-      between: (store) => new Proxy(store, { get: (target, name) => { const member = target[name as keyof typeof target] as unknown; if (typeof member !== "function") return member; return (...given: unknown[]) => { asked++; return (member as (...all: unknown[]) => unknown).apply(target, given); }; } }),
+    afterAll(async () => {
+      await world.close();
     });
-    await watched.send("acme.admin", "GET", `${A}/tenants/acme`);
-    asked = 0;
-    const wrong = Array.from({ length: 1000 }, (_, index) => (index % 3 === 0 ? "nonsense" : index % 3 === 1 ? newAccessToken("personal").text : `${newAccessToken("project").text.slice(0, -1)}_`));
-    const startedMs = performance.now();
-    const [answers, right] = await Promise.all([Promise.all(wrong.map((token) => watched.send(token, "GET", `${A}/tenants/acme`))), watched.send("acme.admin", "GET", "/api/v1/key")]);
-    const tookMs = performance.now() - startedMs;
-    expect([new Set(answers.map(({ status, headers }) => `${status} ${headers.get("www-authenticate")}`)), right.status, asked]).toEqual([new Set(['401 Bearer realm="dragoman"']), 200, 0]);
-    expect(tookMs).toBeLessThan(5000);
-    await watched.close();
+
+    describe("ETags", () => {
+      test("[d9.3] stand in the header and in the body, change with each change, and another one is 412", async () => {
+        const made = await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("tagged"));
+        const first = made.headers.get("etag")!;
+        expect([made.status, made.body.etag]).toEqual([201, first]);
+        const changed = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/routes/tagged`, { retries: 1 }, { "if-match": first });
+        expect([changed.status, changed.headers.get("etag") === first]).toEqual([200, false]);
+        const late = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/routes/tagged`, { retries: 2 }, { "if-match": first });
+        expect([late.status, late.body.error.code, late.headers.get("etag")]).toEqual([412, "etag_mismatch", changed.headers.get("etag")]);
+        for (const [header, status] of [["*", 200], [`"nonsense", ${changed.headers.get("etag")}`, 200], ["W/\"1\"", 412]] as const)
+          expect([header, (await world.send("acme.admin", "PATCH", `${A}/tenants/acme/routes/tagged?dry_run=true`, { retries: 3 }, { "if-match": header })).status]).toEqual([header, status]);
+        expect((await world.send("acme.admin", "DELETE", `${A}/tenants/acme/routes/tagged`, undefined, { "if-match": first })).status).toBe(412);
+        expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/routes/tagged`)).body.retries).toBe(1);
+      });
+
+      test("[d9.3] of twenty writers with one ETag, one wins, of every kind of thing", async () => {
+        const things: readonly (readonly [path: string, change: object])[] = [["/tenants/acme/routes/tagged", { retries: 4 }], ["/tenants/acme", { name: "Acme" }], ["/projects/site", { name: "Site" }], ["/tenants/acme/users/acme-viewer", { name: "Vi" }]];
+        for (const [path, change] of things) {
+          const etag = (await world.send("acme.owner", "GET", A + path)).headers.get("etag")!;
+          const answers = await Promise.all(Array.from({ length: 20 }, () => world.send("acme.owner", "PATCH", A + path, change, { "if-match": etag })));
+          const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+          expect([path, statuses]).toEqual([path, [200, ...Array.from({ length: 19 }, () => 412)]]);
+        }
+      });
+
+      test("[d9.3] a thing that was removed and made anew has another ETag", async () => {
+        const one = (await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("again"))).headers.get("etag");
+        await world.send("acme.admin", "DELETE", `${A}/tenants/acme/routes/again`);
+        await Bun.sleep(2);
+        expect((await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("again"))).headers.get("etag")).not.toBe(one);
+      });
+    });
+
+    describe("idempotency keys", () => {
+      const post = (key: string, name: string, as = "acme.site.maintainer") => world.send(as, "POST", `${A}/projects/site/tokens`, { name }, { "idempotency-key": key });
+
+      test("[d9.3] the same request is answered as it was and does nothing again; another one with the key is 422", async () => {
+        const first = await post("key-1", "once");
+        const second = await post("key-1", "once");
+        expect([first.status, second.status, second.body, first.headers.get("idempotent-replayed"), second.headers.get("idempotent-replayed"), second.headers.get("etag")]).toEqual([201, 201, { ...first.body, token: null }, null, "true", first.headers.get("etag")]);
+        const other = await post("key-1", "twice");
+        expect([other.status, other.body.error.code]).toEqual([422, "idempotency_mismatch"]);
+        const { body } = await world.send("acme.site.maintainer", "GET", `${A}/projects/site/tokens?search=once`);
+        expect(body.data).toHaveLength(1);
+      });
+      test("[d2.5] [d9.3] a token's secret is in the first answer alone: in no repeat, and nowhere in the database, open or sealed", async () => {
+        const first = await post("key-secret", "told once");
+        expect(first.body.token).toMatch(/^dgm_pt_/);
+        expect((await post("key-secret", "told once")).body.token).toBeNull();
+        const rotate = () => world.send("acme.site.maintainer", "POST", `${A}/projects/site/tokens/${first.body.id}/rotate`, undefined, { "idempotency-key": "key-rotate" });
+        const [rotated, again] = [await rotate(), await rotate()];
+        expect([rotated.status, /^dgm_pt_/.test(rotated.body.token), again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([200, true, 200, { ...rotated.body, token: null }, "true"]);
+        const kept = await world.store.findAnswer(/^dgm_pt_([^_]+)_/.exec(world.tokens.get("acme.site.maintainer")!)![1]!, "key-secret");
+        expect([kept?.status, kept?.body.includes("dgm_pt_"), kept?.body.includes(first.body.id)]).toEqual([201, false, true]);
+      });
+      test("[d9.3] twenty at once with one key make one thing, and all tell of it", async () => {
+        const answers = await Promise.all(Array.from({ length: 20 }, () => post("key-2", "crowd")));
+        expect(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
+        expect(answers.filter(({ body }) => body.token !== null)).toHaveLength(1);
+        expect((await world.send("acme.site.maintainer", "GET", `${A}/projects/site/tokens?search=crowd`)).body.data).toHaveLength(1);
+      });
+      test("[d9.3] keys of different tokens do not meet, a refused request keeps none, and a bad key is 400", async () => {
+        expect((await post("key-1", "another", "site-only.maintainer")).status).toBe(201);
+        expect((await world.send("acme.site.maintainer", "POST", `${A}/projects/site/tokens`, { name: "" }, { "idempotency-key": "key-3" })).status).toBe(400);
+        expect((await post("key-3", "mended")).status).toBe(201);
+        for (const key of ["", "a b", "k".repeat(256)]) expect([key, (await post(key, "x")).status]).toEqual([key, 400]);
+      });
+    });
+
+    describe("dry runs, pages and errors", () => {
+      test("[d9.3] a dry run tells what would be, and nothing is", async () => {
+        const { status, body, headers } = await world.send("acme.admin", "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "imagined" });
+        expect([status, body.name, body.token, headers.get("x-gateway-dry-run")]).toEqual([200, "imagined", null, "true"]);
+        expect((await world.send("acme.admin", "GET", `${A}/projects/site/tokens?search=imagined`)).body.data).toEqual([]);
+        expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/audit?target_id=${body.id}`)).body.data).toEqual([]);
+        expect((await world.send("acme.admin", "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "" })).status).toBe(400);
+      });
+
+      test("[d9.3] pages of every size show each thing once and end with null", async () => {
+        for (let index = 0; index < 7; index++) await world.send("acme.admin", "POST", `${A}/projects/app/limits`, { name: `page-${index}`, metric: "requests", window: "minute", limit: index });
+        for (const limit of [1, 2, 3, 7, 8, 100]) {
+          const seen: string[] = [];
+          let cursor: string | null = "";
+          while (cursor !== null) {
+            const more: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+            const { body } = await world.send("acme.admin", "GET", `${A}/projects/app/limits?limit=${limit}${more}`);
+            expect(body.data.length).toBeLessThanOrEqual(limit);
+            seen.push(...body.data.map((one: any) => one.name));
+            cursor = body.next_cursor;
+          }
+          expect([limit, seen]).toEqual([limit, ["everybody", ...Array.from({ length: 7 }, (_, index) => `page-${index}`)]]);
+        }
+        for (const bad of ["limit=0", "limit=1001", "limit=x", "cursor=nonsense", "surplus=1", "limit=1&limit=2"]) expect([bad, (await world.send("acme.admin", "GET", `${A}/projects/app/limits?${bad}`)).status]).toEqual([bad, 400]);
+        expect((await world.send("acme.admin", "GET", `${A}/projects/app/limits?origin=store&name=page-3`)).body.data).toHaveLength(1);
+      });
+
+      test("[d5.2] [d9.3] what is wrong is told by its path, all of it at once, and nothing is stored", async () => {
+        const cases: readonly (readonly [path: string, body: unknown, param: string | null])[] = [
+          ["/projects/site/limits", { metric: "requests", window: "minute", limit: -1 }, "limit"],
+          ["/projects/site/limits", { metric: "requests", window: "minute", limit: 1, scope: { users: "*" } }, "scope.users"],
+          ["/projects/site/limits", { metric: "concurrency", window: "minute", limit: 1 }, "window"],
+          ["/projects/site/budgets", { window: "day" }, "usd"],
+          ["/projects/site/budgets", { usd: "-1", window: "day" }, "usd"],
+          ["/projects/site/routes", { name: "bad", targets: ["sandbox:echo", "nowhere:model"] }, "targets[1]"],
+          ["/projects/site/routes", { name: "bad", targets: ["sandbox:echo"], fallbacks: ["route:missing"] }, "fallbacks[0]"],
+          ["/projects/site/routes", { name: "bad", targets: ["sandbox:echo"], fallbacks: ["route:bad"] }, "fallbacks[0]"],
+          ["/projects/site/routes", { targets: ["sandbox:echo"] }, "name"],
+          ["/projects/site/policies", { name: "bad", rule: "request.modle == 'x'" }, "rule"],
+          ["/projects/site/policies", { name: "bad", guard: { patterns: ["("], action: "block" } }, "guard.patterns[0]"],
+          ["/tenants/acme/prices", { name: "bad", model: "sandbox:*", prompt: "1.2.3" }, "prompt"],
+          ["/tenants/acme/providers", { name: "mine", type: "nobody" }, "type"],
+          ["/tenants/acme/providers", { name: "openai", api_key: "${OPENAI_API_KEY}" }, "api_key"],
+          ["/tenants/acme/users", { id: "a b" }, "id"],
+          ["/projects/site/tokens", { name: "n", ip: ["300.1.1.1"] }, "ip[0]"],
+          ["/projects/site/tokens", { name: "n", expires_in_days: 0 }, "expires_in_days"],
+          ["/projects/site/tokens", { name: "n", role: "admin" }, "role"],
+        ];
+        const before = (await world.send("acme.owner", "GET", `${A}/tenants/acme/versions?limit=1`)).text;
+        for (const [path, body, param] of cases) {
+          const { status, body: told } = await world.send("acme.owner", "POST", A + path, body);
+          expect([path, JSON.stringify(body), status, told.error?.code, told.error?.param]).toEqual([path, JSON.stringify(body), 400, "invalid_request", param]);
+        }
+        const two = await world.send("acme.owner", "POST", `${A}/projects/site/limits`, { metric: "rows", limit: "x" });
+        expect(two.body.error.metadata.problems.map((one: any) => one.param)).toEqual(["metric", "limit"]);
+        expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/versions?limit=1`)).text).toBe(before);
+      });
+
+      test("[d5.6] bad JSON, another content type, a body that is too large, nesting without end: 400, 415, 413", async () => {
+        const send = (body: string, headers: Readonly<Record<string, string>> = {}) => world.send("acme.owner", "POST", `${A}/projects/site/tokens`, body, headers);
+        expect((await send("{")).body.error.code).toBe("invalid_json");
+        expect((await send('{"name": "a", "name": "b"}')).body.error.code).toBe("invalid_json");
+        expect((await send('{"name": "a"}', { "content-type": "text/plain" })).status).toBe(415);
+        expect((await send(JSON.stringify({ name: "a".repeat(1_100_000) }))).status).toBe(413);
+        expect((await send(`{"name": ${"[".repeat(64)}${"]".repeat(64)}}`)).status).toBe(400);
+        expect((await send('{"name": "a", "__proto__": {"role": "maintainer"}}')).status).toBe(400);
+        expect((await send('{"name": "a", "expires_in_days": 12345678901234567890123}')).status).toBe(400);
+      });
+    });
+
+    describe("the file beside the database", () => {
+      test("[d9.3] what stands in the file is listed first with origin file, without secrets, and is read-only for everybody", async () => {
+        const { body } = await world.send("acme.owner", "GET", `${A}/tenants/acme/routes`);
+        expect(body.data.slice(0, 2).map((one: any) => [one.name, one.origin, one.tenant_id, one.set_by])).toEqual([["fixed", "file", "acme", null], ["shared", "file", null, null]]);
+        expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/routes/fixed`)).body.targets).toEqual(["sandbox:echo"]);
+        for (const as of ["acme.owner", "default.owner"])
+          for (const [method, path, sent] of [["POST", "routes", route("fixed")], ["PATCH", "routes/fixed", { retries: 1 }], ["PUT", "routes/fixed", { targets: ["sandbox:echo"] }], ["DELETE", "routes/fixed", undefined], ["DELETE", "routes/shared", undefined]] as const) {
+            const { status, body: told } = await world.send(as, method, `${A}/tenants/acme/${path}`, sent);
+            expect([as, method, path, status, told.error.code]).toEqual([as, method, path, 403, "read_only"]);
+          }
+        const providers = await world.send("acme.viewer", "GET", `${A}/tenants/acme/providers`);
+        expect(providers.body.data[0]).toMatchObject({ name: "openai", origin: "file", enabled: true });
+        expect(providers.text).not.toContain("sk-of-the-operator");
+      });
+      test("[d9.3] of another scope a name is free: the tenant has its own of what the file says for all", async () => {
+        expect((await world.send("acme.owner", "POST", `${A}/tenants/acme/routes`, route("shared"))).status).toBe(201);
+        expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/routes/shared`)).body.origin).toBe("store");
+      });
+    });
+
+    describe("secrets", () => {
+      test("[d9.3] [d2.9] a credential is never shown again, in no answer, audit row, version or replay; sent back masked it stays", async () => {
+        const secret = "sk-very-secret-0123456789";
+        const made = await world.send("acme.admin", "POST", `${A}/tenants/acme/providers`, { name: "anthropic", api_key: secret }, { "idempotency-key": "p1" });
+        expect([made.status, /^\*\*\* [0-9a-f]{12}$/.test(made.body.api_key)]).toEqual([201, true]);
+        const again = await world.send("acme.admin", "PUT", `${A}/tenants/acme/providers/anthropic`, { api_key: made.body.api_key, models: ["claude-sonnet-4-5"] });
+        expect([again.status, again.body.api_key]).toEqual([200, made.body.api_key]);
+        const moved = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/providers/anthropic`, { base_url: "https://93.184.215.14" });
+        expect([moved.status, moved.body.error.code]).toEqual([400, "invalid_request"]);
+        const texts = [made, again, moved];
+        for (const path of ["/providers", "/providers/anthropic", "/audit", "/versions", "/diff?from=0&to=9999"]) texts.push(await world.send("acme.owner", "GET", `${A}/tenants/acme${path}`));
+        texts.push(await world.send("acme.admin", "POST", `${A}/tenants/acme/providers`, { name: "anthropic", api_key: secret }, { "idempotency-key": "p1" }));
+        for (const { text, status } of texts) expect([status, text.includes(secret), text.includes("sealed:")]).toEqual([status, false, false]);
+      });
+      test("[d2.5] a token's text is answered by the request that made it alone", async () => {
+        const { body } = await world.send("acme.admin", "POST", `${A}/projects/site/tokens`, { name: "seen once" });
+        const shown = await world.send("acme.admin", "GET", `${A}/projects/site/tokens/${body.id}`);
+        const list = await world.send("acme.admin", "GET", `${A}/projects/site/tokens`);
+        const audit = await world.send("acme.admin", "GET", `${A}/tenants/acme/audit?target_id=${body.id}`);
+        expect(audit.body.data).toHaveLength(1);
+        for (const { text } of [shown, list, audit]) expect(/dgm_[pu]t_|sha256/.test(text)).toBe(false);
+        expect((await world.send(body.token, "GET", "/api/v1/key")).body.name).toBe("seen once");
+      });
+    });
+
+    describe("what happened", () => {
+      test("[d9.3] each change is a row with who, from where, before and after; each refused attempt is one, once a minute", async () => {
+        const { body } = await world.send("acme.admin", "POST", `${A}/projects/app/limits`, { name: "audited", metric: "requests", window: "day", limit: 5 });
+        await world.send("acme.owner", "PATCH", `${A}/projects/app/limits/${body.id}`, { limit: 6 });
+        const rows = (await world.send("acme.owner", "GET", `${A}/projects/app/audit?target_id=${body.id}`)).body.data;
+        expect(rows.map((row: any) => [row.action, row.actor.user_id, row.actor.role, row.address, row.before?.limit ?? null, row.after.limit])).toEqual([["change", "acme-owner", "owner", "192.0.2.1", 5, 6], ["create", "acme-admin", "admin", "192.0.2.1", null, 5]]);
+        for (let times = 0; times < 3; times++) expect((await world.send("acme.developer", "DELETE", `${A}/projects/app/limits/${body.id}`)).status).toBe(403);
+        expect((await world.send("beta.owner", "DELETE", `${A}/projects/app/limits/${body.id}`)).status).toBe(404);
+        const refused = (await world.send("acme.owner", "GET", `${A}/tenants/acme/audit?outcome=refused&target_id=${body.id}`)).body.data;
+        expect(refused.map((row: any) => [row.action, row.actor.user_id, row.project_id, row.note.split(":")[0]])).toEqual([["deleteProjectLimit", "acme-developer", "app", "insufficient_role"]]);
+        const trespass = (await world.send("beta.owner", "GET", `${A}/tenants/beta/audit?outcome=refused`)).body.data;
+        expect(trespass.map((row: any) => [row.action, row.actor.user_id, row.tenant_id])).toEqual([["deleteProjectLimit", "beta-owner", "beta"]]);
+      });
+
+      test("[d9.3] versions are listed, shown, compared and gone back to, within what the role may change", async () => {
+        const number = async (): Promise<number> => (await world.send("beta.owner", "GET", `${A}/tenants/beta/versions?limit=1`)).body.data[0]?.number ?? 0;
+        await world.send("beta.admin", "POST", `${A}/tenants/beta/routes`, route("first"));
+        const start = await number();
+        await world.send("beta.admin", "PATCH", `${A}/tenants/beta/routes/first`, { retries: 3 });
+        await world.send("beta.admin", "POST", `${A}/projects/lab/limits`, { name: "second", metric: "requests", window: "day", limit: 5 });
+        const diff = await world.send("beta.viewer", "GET", `${A}/tenants/beta/diff?from=${start}&to=${await number()}`);
+        expect(diff.body.changes.map((one: any) => [one.action, one.kind, one.name])).toEqual([["change", "route", "first"], ["create", "limit", "second"]]);
+        const back = await world.send("beta.admin", "POST", `${A}/tenants/beta/rollback`, { to: start });
+        expect([back.status, back.body.changes.length]).toEqual([200, 2]);
+        expect((await world.send("beta.admin", "GET", `${A}/tenants/beta/routes/first`)).body.retries).toBeUndefined();
+        expect((await world.send("beta.admin", "GET", `${A}/projects/lab/limits/second`)).status).toBe(404);
+        await world.send("beta.owner", "PATCH", `${A}/tenants/beta/routes/first`, { retries: 9 });
+        const above = await world.send("beta.admin", "POST", `${A}/tenants/beta/rollback`, { to: start });
+        expect([above.status, above.body.error.code]).toEqual([403, "read_only"]);
+        expect((await world.send("beta.owner", "POST", `${A}/tenants/beta/rollback`, { to: 99_999 })).status).toBe(404);
+        expect((await world.send("beta.admin", "GET", `${A}/tenants/beta/versions/${start}`)).body.changes[0].name).toBe("first");
+        expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/versions/${start}`)).status).toBe(404);
+      });
+    });
+
+    describe("the own access token", () => {
+      test("[d9.2] tells scopes, role, permissions, what narrows it, and of each limit what is left and when it is back", async () => {
+        await world.send("beta.owner", "POST", `${A}/projects/lab/limits`, { name: "each", metric: "requests", window: "minute", limit: 10, scope: { token: "*" } });
+        await world.send("beta.owner", "POST", `${A}/projects/lab/budgets`, { name: "money", usd: "12.50", window: "day" });
+        const { body: made } = await world.send("beta.owner", "POST", `${A}/projects/lab/tokens`, { name: "narrow", models: ["sandbox:*"], permissions: ["debug"], ip: ["192.0.2.0/24"] });
+        const token = made.token as string;
+        const snapshot = world.source.current();
+        const rule = snapshot.limitRules.forCaller("beta", "lab", made.id)!.rules.find(({ name }) => name === "each");
+        await world.limits.reserve([{ account: { rule: rule!, value: made.id }, units: 3, force: false }]);
+        for (const path of ["/api/v1/key", "/v1/key", "/api/key"]) {
+          const { status, body } = await world.send(token, "GET", path);
+          expect([status, body.kind, body.tenant_id, body.project_id, body.role, body.permissions, body.models, body.ip]).toEqual([200, "project", "beta", "lab", "developer", ["debug"], ["sandbox:*"], ["192.0.2.0/24"]]);
+          const limit = body.limits.find((one: any) => one.name === "each");
+          expect([limit.limit, limit.used, limit.remaining, Date.parse(limit.resets_at) > Date.now()]).toEqual([10, 3, 7, true]);
+          expect(body.limits.find((one: any) => one.name === "money")).toMatchObject({ metric: "usd", limit: "12.5", used: "0", remaining: "12.5" });
+          expect(body.limits.find((one: any) => one.name === "everybody")).toMatchObject({ metric: "requests", limit: 100, project_id: null });
+        }
+        expect((await world.send(null, "GET", "/api/v1/key")).status).toBe(401);
+        expect((await world.send(token, "DELETE", "/api/v1/key")).status).toBe(405);
+      });
+    });
+
+    describe("a store that is away, and strangers", () => {
+      test("[d9.3] every operation is 503 store_unavailable in words of ours while the database is away", async () => {
+        const away = await openAdminWorld({
+          kind,
+          between: (store) => new Proxy(store, { get: (target, name) => (typeof target[name as keyof typeof target] === "function" ? () => Promise.reject(new StoreError("unusable", "cannot open /secret/path")) : target[name as keyof typeof target]) }),
+        });
+        for (const [method, path, body] of [["GET", "/tenants", undefined], ["POST", "/projects", { id: "x" }], ["GET", "/projects/site/limits", undefined], ["DELETE", "/projects/site", undefined], ["POST", "/projects/site/tokens", { name: "n" }]] as const) {
+          const { status, body: told, text } = await away.send("acme.owner", method, A + path, body);
+          expect([path, status, told.error.code, text.includes("secret/path")]).toEqual([path, 503, "store_unavailable", false]);
+        }
+        expect((await away.send("acme.site.developer", "GET", "/api/v1/key")).status).toBe(200);
+        await away.close();
+      });
+
+      test("[d2.7] a thousand wrong tokens in a second are a thousand times 401 without asking the database, and the right one is served meanwhile", async () => {
+        let asked = 0;
+        const watched = await openAdminWorld({
+          kind,
+          between: (store) => new Proxy(store, { get: (target, name) => { const member = target[name as keyof typeof target] as unknown; if (typeof member !== "function") return member; return (...given: unknown[]) => { asked++; return (member as (...all: unknown[]) => unknown).apply(target, given); }; } }),
+        });
+        await watched.send("acme.admin", "GET", `${A}/tenants/acme`);
+        asked = 0;
+        const wrong = Array.from({ length: 1000 }, (_, index) => (index % 3 === 0 ? "nonsense" : index % 3 === 1 ? newAccessToken("personal").text : `${newAccessToken("project").text.slice(0, -1)}_`));
+        const startedMs = performance.now();
+        const [answers, right] = await Promise.all([Promise.all(wrong.map((token) => watched.send(token, "GET", `${A}/tenants/acme`))), watched.send("acme.admin", "GET", "/api/v1/key")]);
+        const tookMs = performance.now() - startedMs;
+        expect([new Set(answers.map(({ status, headers }) => `${status} ${headers.get("www-authenticate")}`)), right.status, asked]).toEqual([new Set(['401 Bearer realm="dragoman"']), 200, 0]);
+        expect(tookMs).toBeLessThan(5000);
+        await watched.close();
+      });
+    });
   });
-});

@@ -51,6 +51,8 @@ export interface Answer {
   /** 200 if left out. 204 has no body. */
   readonly status?: 200 | 201 | 204;
   readonly body: JsonObject | null;
+  /** What a repeat under the same idempotency key is answered, where the body holds a secret that is shown once. */
+  readonly repeated?: JsonObject;
   readonly etag?: string;
   /** Other than JSON; the cursor of a page of it stands in a header. */
   readonly text?: { readonly contentType: string; readonly content: string; readonly nextCursor: string | null };

@@ -88,9 +88,7 @@ async function attempted(c: AdminHttp, { operation, caller, params, actor }: Att
   if (named !== null || operation.placeOf === undefined) demandRole(caller, requirement, named);
   // an operator may name any tenant: only the database knows which there are
   if (named !== null && caller.isOperator && named.projectId === null && (await context.store.findTenant(named.tenantId)) === null) throw nothingThere();
-  const query = operation.query === undefined ? refuseQuery(c.req.url) : checked(operation.query, queryOf(c.req.url));
-  const sent = operation.body === undefined ? null : operation.bodyOptional === true && isBare(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
-  const body = operation.body === undefined ? undefined : checked(operation.body, sent!.value);
+  const { query, sent, body } = await inputOf(c, operation, caller, snapshot);
   const place = named ?? operation.placeOf?.(body, caller) ?? null;
   const role = demandRole(caller, requirement, place);
   const call: AdminCall<unknown, unknown> = {
@@ -103,6 +101,25 @@ async function attempted(c: AdminHttp, { operation, caller, params, actor }: Att
   return await change(operation, call, { ...actor, role }, context, idempotency(c, sent, call));
 }
 
+interface Input {
+  readonly query: unknown;
+  readonly sent: JsonBody | null;
+  readonly body: unknown;
+}
+
+/** Where the body names the place, mistakes in it are told to whoever could do it somewhere: in the own tenant, as an operator reaches all. */
+async function inputOf(c: AdminHttp, operation: AdminOperation, caller: AdminCaller, snapshot: Snapshot): Promise<Input> {
+  try {
+    const query = operation.query === undefined ? refuseQuery(c.req.url) : checked(operation.query, queryOf(c.req.url));
+    if (operation.body === undefined) return { query, sent: null, body: undefined };
+    const sent = operation.bodyOptional === true && isBare(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
+    return { query, sent, body: checked(operation.body, sent.value) };
+  } catch (thrown) {
+    if (operation.placeOf !== undefined) demandRole(caller, ADMIN_OPERATIONS.get(operation.id)!, { tenantId: caller.token.tenantId, projectId: null });
+    throw thrown;
+  }
+}
+
 async function change(operation: WriteOperation, call: AdminCall<unknown, unknown>, actor: Actor, context: AdminContext, repeatable: Repeatable | null): Promise<AdminReply> {
   const { id: tokenId } = call.caller.token;
   const before = repeatable === null ? null : await answeredBefore(context.store, tokenId, repeatable);
@@ -112,9 +129,9 @@ async function change(operation: WriteOperation, call: AdminCall<unknown, unknow
     const { result } = await context.store.change(
       actor,
       async (writer) => {
-        const reply = replyOf(await operation.run(call, writer), call.dryRun);
-        if (repeatable !== null) await writer.keepAnswer(keptAnswer(tokenId, repeatable, reply));
-        return reply;
+        const answer = await operation.run(call, writer);
+        if (repeatable !== null) await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call.dryRun)));
+        return replyOf(answer, call.dryRun);
       },
       { dryRun: call.dryRun },
     );
@@ -126,6 +143,11 @@ async function change(operation: WriteOperation, call: AdminCall<unknown, unknow
     if (quicker !== null) return quicker;
     throw thrown;
   }
+}
+
+/** A secret is shown once, and kept by nobody (decisions 2.5). */
+function withoutSecret({ repeated, ...answer }: Answer): Answer {
+  return repeated === undefined ? answer : { ...answer, body: repeated };
 }
 
 function replyOf({ status = 200, body, etag, text }: Answer, dryRun: boolean): AdminReply {

@@ -48,7 +48,7 @@ const TOKEN_SHAPE = {
   etag: etagField,
 };
 const token = z.strictObject(TOKEN_SHAPE).meta({ id: "Token" });
-const issuedToken = z.strictObject({ ...TOKEN_SHAPE, token: z.string().nullable().meta({ description: "The text to call with. It is shown this once; null in a dry run." }) }).meta({ id: "IssuedToken" });
+const issuedToken = z.strictObject({ ...TOKEN_SHAPE, token: z.string().nullable().meta({ description: "The text to call with. It is shown this once; null in a dry run, and in the answer to a repeat with the same idempotency key." }) }).meta({ id: "IssuedToken" });
 
 const NEW_SHAPE = { name, models: models.optional(), routes: routes.optional(), permissions: permissions.optional(), ip: ip.optional(), expires_in_days: expiresInDays };
 const newProjectToken = z
@@ -79,7 +79,8 @@ async function issued(call: AdminCall<unknown, unknown>, writer: Writer, status:
   const { id, text } = await asked("expires_in_days", make);
   const kept = await writer.findToken(id);
   if (kept === null) throw nothingThere();
-  return { status, body: { ...shownToken(kept, call.nowMs), token: call.dryRun ? null : text }, etag: etagOf(kept) };
+  const repeated = { ...shownToken(kept, call.nowMs), token: null };
+  return { status, body: call.dryRun ? repeated : { ...repeated, token: text }, repeated, etag: etagOf(kept) };
 }
 
 async function theToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {

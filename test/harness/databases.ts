@@ -1,0 +1,73 @@
+// The databases that the gateway can be kept in, each new and empty, so that one suite runs over all of them.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Database as Sqlite } from "bun:sqlite";
+import type { Sealer } from "../../src/config/sealing.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import type { CallStore } from "../../src/store/calls.ts";
+import { openPostgresDatabase } from "../../src/store/postgres.ts";
+import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
+import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/store/store.ts";
+import { startPostgres, statement } from "./postgres-server.ts";
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+export interface EmptyDatabase {
+  openStore(options: { readonly sealer: Sealer; readonly clock: Clock }): Promise<Store>;
+  openCalls(): CallStore;
+  /** A statement from outside, past the store. */
+  read(sql: string): Promise<Rows>;
+  dispose(): void;
+}
+
+export interface DatabaseKind {
+  readonly name: string;
+  /** True: it is not installed here, and its tests are skipped with a line that says so. */
+  readonly isMissing: boolean;
+  create(): Promise<EmptyDatabase>;
+  dispose(): Promise<void>;
+}
+
+export const SQLITE: DatabaseKind = {
+  name: "SQLite",
+  isMissing: false,
+  create() {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-admin-"));
+    const file = join(folder, "dragoman.sqlite");
+    return Promise.resolve({
+      openStore: (options) => openSqliteStore({ file, ...options }),
+      openCalls: () => openSqliteCalls({ file }),
+      read(sql) {
+        const database = new Sqlite(file, { readonly: true });
+        const rows = database.query(sql).all() as Rows;
+        database.close();
+        return Promise.resolve(rows);
+      },
+      dispose: () => rmSync(folder, { recursive: true, force: true }),
+    });
+  },
+  dispose: () => Promise.resolve(),
+};
+
+/** With a server of its own for PostgreSQL, where that is installed. */
+export async function allDatabases(): Promise<readonly DatabaseKind[]> {
+  const server = await startPostgres();
+  const postgres: DatabaseKind = {
+    name: "PostgreSQL",
+    isMissing: server === null,
+    async create() {
+      const url = await server!.newDatabase();
+      return {
+        openStore: (options) => Promise.resolve(openPostgresDatabase({ url, ...options }).store),
+        openCalls: () => openPostgresCalls({ url }),
+        read: (sql) => statement(url, sql),
+        dispose: () => {},
+      };
+    },
+    dispose: async () => await server?.dispose(),
+  };
+  return [SQLITE, postgres];
+}
