@@ -14,8 +14,16 @@ export const LONGEST_DAYS = 36_500;
 const DEFAULT_OVERLAP_MS = DAY_MS;
 export const SHORTEST_OVERLAP_MS = 30 * 60_000;
 const LISTED = 20;
+const FIRST_TENANT = { id: "default", name: "Default" };
+const FIRST_PROJECT = { id: "default", tenantId: FIRST_TENANT.id, name: "Default" };
 /** Whom the first start makes the owner of everything. */
 const FIRST_USER = "owner";
+const FIRST_IDENTITIES = {
+  tenant: FIRST_TENANT,
+  project: FIRST_PROJECT,
+  user: { id: FIRST_USER, tenantId: FIRST_TENANT.id, name: "Owner" },
+  membership: { userId: FIRST_USER, tenantId: FIRST_TENANT.id, projectId: null, role: "owner" },
+} as const;
 const MAX_NARROWING = 100;
 const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
 const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
@@ -117,37 +125,34 @@ export async function listTokens(store: Pick<Store, "readIdentities">, nowMs: nu
 }
 
 /**
- * The first start: tenant and project `default`, user `owner`, and one project token, whose text is here to be shown once. Null: there
- * was a tenant already, and nothing has happened.
+ * The first start: tenant and project `default`, user `owner`, and one project token, whose text is here to be shown once. Null: they were
+ * there already, and nothing has happened.
  */
 export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly token: string } | null> {
-  const tenantId = "default";
-  const projectId = "default";
   const { id, text, sha256 } = newAccessToken("project");
   const lifetimeMs = DEFAULT_DAYS.project * DAY_MS;
-  const created = await store.createFirst({
-    tenant: { id: tenantId, name: "Default" },
-    project: { id: projectId, tenantId, name: "Default" },
-    user: { id: FIRST_USER, tenantId, name: "Owner" },
-    membership: { userId: FIRST_USER, tenantId, projectId: null, role: "owner" },
-    token: {
-      id,
-      kind: "project",
-      name: "first",
-      tenantId,
-      projectId,
-      userId: null,
-      role: "developer",
-      permissions: [],
-      ...NOT_NARROWED,
-      secrets: [{ sha256, retiresAtMs: null }],
-      createdAtMs: nowMs,
-      lifetimeMs,
-      expiresAtMs: nowMs + lifetimeMs,
-      revokedAtMs: null,
-    },
-  });
-  return created ? { token: text } : null;
+  const token: StoredToken = {
+    id,
+    kind: "project",
+    name: "first",
+    tenantId: FIRST_TENANT.id,
+    projectId: FIRST_PROJECT.id,
+    userId: null,
+    role: "developer",
+    permissions: [],
+    ...NOT_NARROWED,
+    secrets: [{ sha256, retiresAtMs: null }],
+    createdAtMs: nowMs,
+    lifetimeMs,
+    expiresAtMs: nowMs + lifetimeMs,
+    revokedAtMs: null,
+  };
+  return (await store.createFirst({ ...FIRST_IDENTITIES, token })) ? { token: text } : null;
+}
+
+/** What the first start makes, but for the project token, which stays for it to make and show. False: there was a tenant already. */
+export function makeOwner(store: Store): Promise<boolean> {
+  return store.createFirst({ ...FIRST_IDENTITIES, token: null });
 }
 
 type Owner = Pick<AccessToken, "tenantId" | "projectId" | "userId" | "role">;

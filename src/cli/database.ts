@@ -4,7 +4,7 @@ import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
-import { type DatabaseOptions, openExistingDatabase, type SealedDatabase } from "../store/open-database.ts";
+import { type DatabaseOptions, openDatabase, openExistingDatabase, type SealedDatabase } from "../store/open-database.ts";
 
 export interface DatabaseFlags {
   readonly data?: string;
@@ -12,8 +12,19 @@ export interface DatabaseFlags {
   readonly json?: true;
 }
 
-export async function withDatabase<T>(flags: DatabaseFlags, environment: Environment, work: (database: SealedDatabase) => Promise<T>): Promise<T> {
-  const database = await openExistingDatabase({ ...placeOf(flags, environment), environment });
+/** Throws StoreError where there is none. */
+export function withDatabase<T>(flags: DatabaseFlags, environment: Environment, work: (database: SealedDatabase) => Promise<T>): Promise<T> {
+  return using(openExistingDatabase({ ...placeOf(flags, environment), environment }), work);
+}
+
+/** Makes it where there is none. */
+export function withAnyDatabase<T>(flags: DatabaseFlags, environment: Environment, work: (database: SealedDatabase, dataFolder: string) => Promise<T>): Promise<T> {
+  const place = placeOf(flags, environment);
+  return using(openDatabase({ ...place, environment }), (database) => work(database, place.dataFolder));
+}
+
+async function using<T>(opened: Promise<SealedDatabase>, work: (database: SealedDatabase) => Promise<T>): Promise<T> {
+  const database = await opened;
   try {
     return await work(database);
   } finally {

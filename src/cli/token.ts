@@ -1,13 +1,15 @@
 // `dragoman token ...`: works on the database itself, also while a server runs on it; the server follows within a second. Where a gateway is named in place of
 // a data folder, over its admin API.
-import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } from "../auth/token-admin.ts";
+import { resolve } from "node:path";
+import { createToken, type IssuedToken, listTokens, makeOwner, revokeToken, rotateToken } from "../auth/token-admin.ts";
 import type { Environment } from "../config/environment.ts";
 import { systemClock } from "../core/clock.ts";
+import { POLL_MS } from "../snapshot/source.ts";
 import { LOCAL_ACTOR } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
 import type { Writer } from "../store/writer.ts";
-import { type DatabaseFlags, withDatabase } from "./database.ts";
-import { printJson, printLine, printTable } from "./output.ts";
+import { type DatabaseFlags, withAnyDatabase, withDatabase } from "./database.ts";
+import { printError, printJson, printLine, printTable } from "./output.ts";
 
 export interface StoreFlags extends DatabaseFlags {
   /** Of a gateway, in place of a data folder. */
@@ -48,12 +50,25 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
     ipRanges: flags.ip ?? [],
     expiresInDays: flags.expiresInDays ?? null,
   };
-  printIssued(await withChange(flags, environment, (writer) => createToken(writer, request, systemClock.now())), flags);
+  const make = async (store: Store): Promise<IssuedToken> => (await store.change(LOCAL_ACTOR, (writer) => createToken(writer, request, systemClock.now()))).result;
+  await printIssued(await (isForFirstOwner(flags) ? withOwner(flags, environment, make) : withStore(flags, environment, make)), flags);
+}
+
+/** An administrator's token may be made before the server is started for the first time. */
+function isForFirstOwner({ personal, role, user }: CreateFlags): boolean {
+  return personal === true && role === "owner" && user === undefined;
+}
+
+function withOwner<T>(flags: DatabaseFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {
+  return withAnyDatabase(flags, environment, async ({ store }, dataFolder) => {
+    if (await makeOwner(store)) printError(`there was no database yet, and one was made (data in ${resolve(dataFolder)}); the first start of the server shows its project token`);
+    return await work(store);
+  });
 }
 
 export async function rotate(id: string, flags: RotateFlags, environment: Environment): Promise<void> {
   const overlapMs = flags.overlapMinutes === undefined ? null : flags.overlapMinutes * 60_000;
-  printIssued(await withChange(flags, environment, (writer) => rotateToken(writer, id, { overlapMs }, systemClock.now())), flags);
+  await printIssued(await withChange(flags, environment, (writer) => rotateToken(writer, id, { overlapMs }, systemClock.now())), flags);
 }
 
 export async function revoke(id: string, flags: ListFlags, environment: Environment): Promise<void> {
@@ -78,7 +93,9 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
     );
 }
 
-function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFlags): void {
+/** Once a gateway that runs on the database has had the time to read it: what is printed is often used at once. */
+async function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFlags): Promise<void> {
+  await Bun.sleep(2 * POLL_MS);
   if (flags.json === true)
     printJson({ id, token: text, name: record.name, kind: record.kind, tenant: record.tenantId, project: record.projectId, user: record.userId, role: record.role, permissions: record.permissions, models: record.models, routes: record.routes, ip: record.ipRanges, expires_at: iso(record.expiresAtMs) });
   else printLine(`${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`);

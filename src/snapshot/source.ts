@@ -48,7 +48,8 @@ export interface SnapshotSource {
   close(): void;
 }
 
-const POLL_MS = 250;
+/** How often the store and the file are looked at, unless told otherwise. */
+export const POLL_MS = 250;
 /** A store that has not answered for so long is reported. */
 const STORE_SILENCE_MS = 5000;
 /** What is known is stale when the store has not been reached for so long, and that is told as often. */

@@ -47,7 +47,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     note: async (actor, note) => void (await writeHistory(db, { actor, atMs: clock.now(), revision: null, entries: [{ ...note, isChange: false }], steps: [], rolledBackTo: null })),
     reseal: () => resealing(db, options),
     // Asked before the lock too, so that an ordinary start does not wait for it.
-    createFirst: async (first) => !(await hasTenant(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
+    createFirst: async (first) => (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
     close,
   };
 }
@@ -130,16 +130,24 @@ async function readIdentities(tx: Tx): Promise<Identities> {
   };
 }
 
-async function hasTenant(db: Db): Promise<boolean> {
-  return (await db.selectFrom("tenants").select("id").limit(1).executeTakeFirst()) !== undefined;
+async function mayBeFirst(db: Db): Promise<boolean> {
+  return (await db.selectFrom("access_tokens").select("id").where("kind", "=", "project").limit(1).executeTakeFirst()) === undefined;
 }
 
-async function createFirst(writer: Writer, first: FirstIdentities): Promise<boolean> {
-  if ((await writer.listTenants({ limit: 1 })).data.length > 0) return false;
-  await writer.createTenant(first.tenant);
-  await writer.createProject(first.project);
-  await writer.createUser(first.user);
-  await writer.putMembership(first.membership);
-  await writer.createToken(first.token);
+async function createFirst(writer: Writer, { tenant, project, user, membership, token }: FirstIdentities): Promise<boolean> {
+  const isEmpty = (await writer.listTenants({ limit: 1 })).data.length === 0;
+  if (isEmpty) {
+    await writer.createTenant(tenant);
+    await writer.createProject(project);
+    await writer.createUser(user);
+    await writer.putMembership(membership);
+  } else if (token === null || !(await lacksFirstToken(writer, project.id))) return false;
+  if (token !== null) await writer.createToken(token);
   return true;
+}
+
+/** Tokens are revoked and never removed but with their project: where the project of the first start is the only one and has none, there never was one. */
+async function lacksFirstToken(writer: Writer, projectId: string): Promise<boolean> {
+  const { data: projects } = await writer.listProjects({ limit: 2 });
+  return projects.length === 1 && projects[0]!.id === projectId && (await writer.listTokens({ limit: 1 }, { kind: "project" })).data.length === 0;
 }

@@ -45,7 +45,8 @@ export interface FirstIdentities {
   readonly project: Project;
   readonly user: User;
   readonly membership: Membership;
-  readonly token: StoredToken;
+  /** Null: the first start of a server makes it. */
+  readonly token: StoredToken | null;
 }
 
 /** What a resource is made of. The document is what the admin API takes and the file holds, in snake_case; settings of a scope are the kind `setting` with the name `settings`. */

@@ -55,7 +55,10 @@ export interface Store extends Reader {
   /** Seals everything again under the newest master key. */
   reseal(): Promise<Resealed>;
 
-  /** Creates all of it when there is no tenant yet, and tells whether it did. Of several processes that try at once, one does. */
+  /**
+   * Creates all of it when there is no tenant yet; the token alone, where the project is the only one and no project token was ever made. Tells whether it
+   * created anything. Of several processes that try at once, one does.
+   */
   createFirst(first: FirstIdentities): Promise<boolean>;
 
   /** Safe to call twice. */

@@ -216,6 +216,27 @@ describe("tokens", () => {
     }
   });
 
+  test("[d2.8] an administrator's token may be made before the first start, which still makes and shows the project token, and works at once beside a server", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
+    const make = async (): Promise<{ readonly token: string; readonly stderr: string }> => {
+      const { code, stdout, stderr } = await runCli(["token", "create", "--personal", "--role", "owner", "--json"], cleanEnvironment(), folder);
+      expect(code).toBe(0);
+      return { token: (JSON.parse(stdout) as { readonly token: string }).token, stderr };
+    };
+    const early = await make();
+    expect(early.stderr).toContain(`data in ${join(folder, "data")}`);
+    const started = await startGateway({ dataFolder: join(folder, "data") });
+    const late = await make();
+    expect(late.stderr).toBe("");
+    for (const made of [late, early]) expect((await fetch(`${started.url}/api/v1/admin/usage`, { headers: { authorization: `Bearer ${made.token}` } })).status).toBe(200);
+    expect((await started.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "x" }] })).status).toBe(200);
+    await started.stop();
+    const again = await startGateway({ dataFolder: join(folder, "data") });
+    expect(again.firstToken).toBeNull();
+    await again.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }, 20_000);
+
   test("a folder without a database is an error that makes none, and so is one that cannot be made", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
     for (const args of [["token", "list"], ["token", "create", "--name", "x"], ["token", "revoke", "x"], ["token", "rotate", "x"]]) {

@@ -136,7 +136,7 @@ describe("a login that is refused", () => {
 
   test("[d2.7] of another issuer, for another audience, of nobody: 401, before any key is asked for", async () => {
     const gateway = gatewayOf();
-    for (const claims of [{ iss: "https://elsewhere.example" }, { iss: `${issuer.url}/` }, { aud: "other" }, { aud: ["a", "b"] }, { aud: undefined }, { iss: undefined }]) expect([claims, await gateway.outcome(await made(claims))]).toEqual([claims, "401 invalid_token"]);
+    for (const claims of [{ iss: "https://elsewhere.example" }, { iss: `${issuer.url}/` }, { aud: "other" }, { aud: ["a", "b"] }, { aud: undefined }, { aud: null }, { aud: 5 }, { aud: true }, { aud: {} }, { aud: { 0: "gateway" } }, { aud: [["gateway"]] }, { iss: undefined }]) expect([claims, await gateway.outcome(await made(claims))]).toEqual([claims, "401 invalid_token"]);
     expect(issuer.asked).toEqual([]);
     expect(await gateway.outcome(await made({ aud: ["other", "gateway"] }))).toBe("200");
     for (const sub of ["", undefined, 7]) expect(await gateway.outcome(await made({ sub }))).toBe("401 invalid_token");

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";
-import { bootstrap } from "../../src/auth/token-admin.ts";
+import { bootstrap, makeOwner } from "../../src/auth/token-admin.ts";
 import { CATALOGUE, GatewayError, type ErrorCode } from "../../src/core/errors.ts";
 import type { AccessToken, Principal } from "../../src/core/identity.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
@@ -221,6 +221,20 @@ describe("the first start", () => {
     expect(started.filter((one) => one !== null)).toHaveLength(1);
     expect(await bootstrap(empty, NOW + DAY_MS)).toBeNull();
     expect((await empty.readIdentities()).tokens).toHaveLength(1);
+    await empty.close();
+  });
+
+  test("[d2.8] makes the token that is lacking where the command line made the rest, once, and not where there ever was one", async () => {
+    const empty = await fresh();
+    expect([await makeOwner(empty), await makeOwner(empty)]).toEqual([true, false]);
+    expect((await empty.readIdentities()).tokens).toEqual([]);
+    const { token } = (await bootstrap(empty, NOW))!;
+    expect(await enter(`Bearer ${token}`, NOW, {}, empty)).toMatchObject({ projectId: "default" });
+    await revokeToken(empty, token.split("_")[2]!, NOW);
+    expect([await bootstrap(empty, NOW), await makeOwner(empty)]).toEqual([null, false]);
+    await writes(empty).removeProject("default");
+    await writes(empty).createProject({ id: "other", tenantId: "default", name: "Other" });
+    expect(await bootstrap(empty, NOW)).toBeNull();
     await empty.close();
   });
 
