@@ -98,7 +98,7 @@ for (const kind of kinds)
         expect((await post("key-secret", "told once")).body.token).toBeNull();
         const rotate = () => world.send("acme.site.maintainer", "POST", `${A}/projects/site/tokens/${first.body.id}/rotate`, undefined, { "idempotency-key": "key-rotate" });
         const [rotated, again] = [await rotate(), await rotate()];
-        expect([rotated.status, /^dgm_pt_/.test(rotated.body.token), again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([200, true, 200, { ...rotated.body, token: null }, "true"]);
+        expect([rotated.status, rotated.body.token.startsWith("dgm_pt_"), again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([200, true, 200, { ...rotated.body, token: null }, "true"]);
         const kept = await world.store.findAnswer(/^dgm_pt_([^_]+)_/.exec(world.tokens.get("acme.site.maintainer")!)![1]!, "key-secret");
         expect([kept?.status, kept?.body.includes("dgm_pt_"), kept?.body.includes(first.body.id)]).toEqual([201, false, true]);
       });
