@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/access-token.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { StoreError } from "../../src/store/store.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld } from "../harness/admin.ts";
@@ -263,6 +264,60 @@ for (const kind of kinds)
         expect((await world.send("beta.owner", "POST", `${A}/tenants/beta/rollback`, { to: 99_999 })).status).toBe(404);
         expect((await world.send("beta.admin", "GET", `${A}/tenants/beta/versions/${start}`)).body.changes[0].name).toBe("first");
         expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/versions/${start}`)).status).toBe(404);
+      });
+    });
+
+    describe("what names what", () => {
+      const at = (path: string): string => `${A}${path}`;
+      const numberOf = async (): Promise<number> => (await world.send("acme.owner", "GET", `${A}/tenants/acme/versions?limit=1`)).body.data[0].number;
+
+      test("[d9.3] what others refer to is not removed: 409 conflict that names them, until they refer to something else", async () => {
+        for (const [path, body] of [
+          ["/tenants/acme/providers", { name: "mill", type: "custom", base_url: "https://93.184.215.14/v1" }],
+          ["/tenants/acme/routes", route("cheap", ["mill:flour"])],
+          ["/projects/site/routes", { name: "dear", targets: ["sandbox:echo"], fallbacks: ["route:cheap"] }],
+          ["/projects/app/budgets", { name: "frugal", usd: "1", window: "day", thresholds: [{ percent: 80, degrade_to: "route:cheap" }] }],
+        ] as const)
+          expect([path, (await world.send("acme.owner", "POST", at(path), body)).status]).toEqual([path, 201]);
+        const provider = await world.send("acme.owner", "DELETE", at("/tenants/acme/providers/mill"));
+        expect([provider.status, provider.body.error.code, provider.body.error.metadata.referred_by]).toEqual([409, "conflict", [{ kind: "route", name: "cheap", tenant_id: "acme", project_id: null, param: "targets[0]" }]]);
+        const cheap = await world.send("acme.owner", "DELETE", at("/tenants/acme/routes/cheap"));
+        expect([cheap.status, cheap.body.error.metadata.referred_by.map((one: any) => [one.kind, one.name, one.project_id, one.param])]).toEqual([409, [["route", "dear", "site", "fallbacks[0]"], ["budget", "frugal", "app", "thresholds[0].degrade_to"]]]);
+        for (const name of ["route dear of the project site", "budget frugal of the project app"]) expect(cheap.body.error.message).toContain(name);
+        expect((await world.send("acme.owner", "DELETE", at("/tenants/acme/routes/cheap?dry_run=true"))).status).toBe(409);
+        for (const [path, body] of [["/projects/site/routes/dear", { fallbacks: null }], ["/projects/app/budgets/frugal", { thresholds: null }]] as const) expect([path, (await world.send("acme.owner", "PATCH", at(path), body)).status]).toEqual([path, 200]);
+        for (const path of ["/tenants/acme/routes/cheap", "/tenants/acme/providers/mill"]) expect([path, (await world.send("acme.owner", "DELETE", at(path))).status]).toEqual([path, 204]);
+      });
+
+      test("[d9.3] a budget degrades to what is there", async () => {
+        for (const to of ["route:nowhere", "nobody:model"]) {
+          const { status, body } = await world.send("acme.owner", "POST", at("/projects/site/budgets"), { name: "x", usd: "1", window: "day", thresholds: [50, { percent: 80, degrade_to: to }] });
+          expect([to, status, body.error.param]).toEqual([to, 400, "thresholds[1].degrade_to"]);
+        }
+      });
+
+      test("[d9.3] a version whose things name what is gone is not gone back to: 409, and nothing changes", async () => {
+        await world.send("acme.owner", "POST", at("/tenants/acme/providers"), { name: "kiln", type: "custom", base_url: "https://93.184.215.14/v1" });
+        const without = await numberOf();
+        await world.send("acme.owner", "POST", at("/projects/site/routes"), route("baked", ["kiln:brick"]));
+        const withBoth = await numberOf();
+        await world.send("acme.owner", "DELETE", at("/projects/site/routes/baked"));
+        await world.send("acme.owner", "DELETE", at("/tenants/acme/providers/kiln"));
+        const last = await numberOf();
+        // the project alone would get a route without its provider
+        const back = await world.send("acme.owner", "POST", at("/projects/site/rollback"), { to: withBoth });
+        expect([back.status, back.body.error.code, back.body.error.metadata.problems[0].param]).toEqual([409, "conflict", "targets[0]"]);
+        expect(back.body.error.message).toContain("route baked of the project site");
+        expect(await numberOf()).toBe(last);
+        expect((await world.send("acme.owner", "POST", at("/tenants/acme/rollback"), { to: withBoth })).status).toBe(200);
+        expect((await world.send("acme.owner", "POST", at("/projects/site/rollback"), { to: without })).status).toBe(200);
+      });
+
+      test("[d9.3] a version that holds what can be read no more is not gone back to", async () => {
+        const { version, result } = await world.store.change(LOCAL_ACTOR, (writer) => writer.createResource({ kind: "limit", tenantId: "acme", projectId: "site", name: "of old", document: { metric: "rows", window: "minute", limit: 1 }, setBy: "viewer" }));
+        expect((await world.send("acme.owner", "DELETE", at(`/projects/site/limits/${result.id}`))).status).toBe(204);
+        const back = await world.send("acme.owner", "POST", at("/projects/site/rollback"), { to: version });
+        expect([back.status, back.body.error.code, back.body.error.metadata.problems[0].param]).toEqual([409, "conflict", "metric"]);
       });
     });
 

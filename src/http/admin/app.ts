@@ -8,7 +8,7 @@ import { fileDocuments } from "./file-documents.ts";
 import { checked, queryOf } from "./input.ts";
 import { describeKey, keyQuery } from "./key.ts";
 import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
-import { HISTORY_OPERATIONS } from "./history.ts";
+import { historyOperations } from "./history.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./serve.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
@@ -18,7 +18,8 @@ import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(world: DocumentWorld, calls: AdminCalls | null): readonly AdminOperation[] {
-  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules: documentRules(world), inFile: fileDocuments(world) }), ...HISTORY_OPERATIONS, ...usageOperations(calls)];
+  const rules = documentRules(world);
+  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }), ...historyOperations({ rules, world }), ...usageOperations(calls)];
 }
 
 /** What it throws is for the app around it, which has one body for every error. */

@@ -13,12 +13,14 @@ import type { Page, Reader } from "../../store/reader.ts";
 import type { Writer } from "../../store/writer.ts";
 import { checked, problemsError } from "./input.ts";
 import { demandAddresses } from "./documents.ts";
-import type { DocumentRule } from "./document-rule.ts";
+import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
+import { demandUnnamed } from "./references.ts";
 import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, listOf, pageQuery, search, time } from "./schemas.ts";
 
 export interface ConfiguredContext {
   readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
+  readonly world: DocumentWorld;
   /** What the file holds for the place and for everybody, masked. */
   inFile(kind: ConfiguredKind, place: Place): readonly Configured<JsonObject>[];
 }
@@ -108,7 +110,8 @@ function demandSamePlace(sent: JsonObject, before: Resource): void {
     if (sent[key] !== undefined && sent[key] !== value) throw new GatewayError("invalid_request", `${key}: it stays what it is; make another thing instead`, { param: key });
 }
 
-function checkedDocument({ schema }: DocumentRule, sent: JsonObject, before: Resource | null): JsonObject {
+/** Throws `invalid_request` for a document that is not in the form of its noun. */
+export function checkedDocument({ schema }: DocumentRule, sent: JsonObject, before: Resource | null): JsonObject {
   // a masked secret is no secret, but stands for the one that is kept
   checked(schema, before === null ? sent : unmasked(sent));
   return sent;
@@ -188,6 +191,10 @@ const WORDS: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly sc
   settings: { one: "settings", schema: "Settings", kind: "setting" },
 };
 
+export function nounOf(kind: ConfiguredKind): ConfiguredNoun {
+  return (Object.keys(WORDS) as ConfiguredNoun[]).find((noun) => WORDS[noun].kind === kind)!;
+}
+
 interface Noun {
   readonly noun: ConfiguredNoun;
   readonly reach: "tenant" | "project";
@@ -259,6 +266,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
         demandWritable(call.role, { origin: "store", setBy: there.setBy });
         demandEtag(call.ifMatch, there);
         demandConfigures(call.caller.token);
+        await demandUnnamed(context.world, writer, there);
         await writer.removeResource(kind, there.id);
         return { body: null };
       },

@@ -13,6 +13,7 @@ import { checkAddress } from "../../wire/address-guard.ts";
 import type { Problem } from "./input.ts";
 import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
+import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
 
 /** Rules of all nouns. */
@@ -21,7 +22,7 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
     routes: routeRule(world),
     providers: providerRule(world),
     limits: formAlone(limitSchema, "id"),
-    budgets: formAlone(budgetSchema, "id"),
+    budgets: budgetRule(world),
     prices: formAlone(priceSchema, "name"),
     policies: formAlone(policySchema, "id"),
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url"] },
@@ -32,6 +33,21 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
 /** Its schema says all that there is to say. */
 function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRule {
   return { schema, named, problems: () => Promise.resolve([]) };
+}
+
+/** What it degrades to is there. */
+function budgetRule(world: DocumentWorld): DocumentRule {
+  return {
+    schema: budgetSchema,
+    named: "id",
+    problems: async ({ call, document, reader }) => {
+      const { tenantId, projectId } = call.place!;
+      if (!JSON.stringify(document).includes("degrade_to")) return [];
+      const routes = await allOf(reader, "route", tenantId);
+      const seen = [null, ...(projectId === null ? [] : [projectId])].map((id) => routesOfPlace(world, routes, { tenantId, projectId: id }).routes);
+      return degradeProblems(document, providerIds(world, await allOf(reader, "provider", tenantId)), [world.configuration().routes, ...seen]).map(({ path, message }) => ({ path, message }));
+    },
+  };
 }
 
 const EXPANSION = /\$\{[^}]*\}/;

@@ -1,11 +1,11 @@
 // What happened: the audit log, and the versions of the configuration with what leads from one to another and the way back.
 import { z } from "zod";
-import { demandWritable, nothingThere } from "../../auth/grants.ts";
-import { demandConfigures } from "../../auth/narrowing-grants.ts";
+import { nothingThere } from "../../auth/grants.ts";
 import { ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Actor, AuditRow, Change, Version, VersionSummary } from "../../store/records.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
+import { goBack, type RollBackContext } from "./rollback.ts";
 import { chosenId, dryRunQuery, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 
 const actor = z
@@ -75,7 +75,7 @@ function auditOperation(reach: "tenant" | "project"): AdminOperation {
   });
 }
 
-function versionOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
+function versionOperations(reach: "tenant" | "project", context: RollBackContext): readonly AdminOperation[] {
   const place = reach === "tenant" ? "Tenant" : "Project";
   const base = `/${reach}s/{${reach}}`;
   const within = reach === "tenant" ? "the tenant and its projects" : "the project";
@@ -119,17 +119,11 @@ function versionOperations(reach: "tenant" | "project"): readonly AdminOperation
     query: z.strictObject(dryRunQuery),
     body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
     answer: rolledBack,
-    run: async ({ place: at, body: { to }, role, caller }, writer) => {
-      demandConfigures(caller.token);
-      const setBy = await Promise.all((await writer.diffVersions(Number.MAX_SAFE_INTEGER, to, at!)).map(async ({ kind, id }) => (isIdentity(kind) ? null : ((await writer.findResource(kind, id))?.setBy ?? null))));
-      for (const one of setBy) demandWritable(role, { origin: "store", setBy: one });
-      return { body: { rolled_back_to: to, changes: (await writer.rollBack(at!, to)).map(shownChange) } };
-    },
+    run: async (call, writer) => ({ body: { rolled_back_to: call.body.to, changes: (await goBack(call.body.to, call, writer, context)).map(shownChange) } }),
   });
   return [list, read, diff, rollBack];
 }
 
-const IDENTITIES = ["tenant", "project", "user", "membership", "token"] as const;
-const isIdentity = (kind: Change["kind"]): kind is (typeof IDENTITIES)[number] => (IDENTITIES as readonly string[]).includes(kind);
-
-export const HISTORY_OPERATIONS: readonly AdminOperation[] = [auditOperation("tenant"), auditOperation("project"), ...versionOperations("tenant"), ...versionOperations("project")];
+export function historyOperations(context: RollBackContext): readonly AdminOperation[] {
+  return [auditOperation("tenant"), auditOperation("project"), ...versionOperations("tenant", context), ...versionOperations("project", context)];
+}

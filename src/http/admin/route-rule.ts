@@ -6,18 +6,15 @@ import type { Place } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ConfiguredKind } from "../../core/configured.ts";
 import { snapshotSeenBy } from "../../core/snapshot.ts";
 import type { RouteScope } from "../../routing/compile-routes.ts";
 import { splitName } from "../../routing/compile-routes.ts";
 import { routeProblems } from "../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../routing/settings.ts";
-import type { Resource } from "../../store/records.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { DocumentRule, DocumentWorld, Judged } from "./document-rule.ts";
 import type { Problem } from "./input.ts";
-
-const PAGE = 1000;
+import { allOf, providerIds, routesOfPlace } from "./references.ts";
 
 export function routeRule(world: DocumentWorld): DocumentRule {
   return {
@@ -34,38 +31,18 @@ export function routeRule(world: DocumentWorld): DocumentRule {
   };
 }
 
-async function misplaced(world: DocumentWorld, { tenantId, projectId }: Place, name: string, entry: RouteEntry, reader: Reader): Promise<readonly Problem[]> {
+async function misplaced(world: DocumentWorld, place: Place, name: string, entry: RouteEntry, reader: Reader): Promise<readonly Problem[]> {
+  const { tenantId, projectId } = place;
   const file = world.configuration();
-  const stored = await resources(reader, "route", tenantId);
-  const scope = (id: string | null, filed: RouteScope | undefined): RouteScope => {
-    const own = Object.fromEntries([...stored.filter((one) => one.projectId === id && one.name !== null).map((one) => [one.name!, routeOf(one)] as const), ...(id === projectId ? [[name, entry] as const] : [])].filter((pair): pair is readonly [string, RouteEntry] => pair[1] !== null));
-    return { routes: { ...own, ...filed?.routes }, defaults: filed?.defaults ?? {} };
-  };
-  const tenants = new Map([[tenantId, scope(null, file.tenants.get(tenantId))]]);
-  const projects = projectId === null ? new Map<string, RouteScope>() : new Map([[projectId, scope(projectId, file.projects.get(projectId))]]);
-  const providers = new Set([...world.families.map(({ id }) => id), ...file.providers.entries.keys(), ...(await resources(reader, "provider", tenantId)).flatMap((one) => one.name ?? [])]);
+  const stored = await allOf(reader, "route", tenantId);
+  const own = ({ routes, defaults }: RouteScope): RouteScope => ({ routes: { ...routes, [name]: entry }, defaults });
+  const ofTenant = routesOfPlace(world, stored, { tenantId, projectId: null });
+  const tenants = new Map([[tenantId, projectId === null ? own(ofTenant) : ofTenant]]);
+  const projects = projectId === null ? new Map<string, RouteScope>() : new Map([[projectId, own(routesOfPlace(world, stored, place))]]);
   const base = projectId === null ? ["tenants", tenantId, "routes", name] : ["projects", projectId, "routes", name];
-  return routeProblems({ global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects }, providers)
+  return routeProblems({ global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects }, providerIds(world, await allOf(reader, "provider", tenantId)))
     .filter(({ path }) => base.every((step, index) => path[index] === step))
     .map(({ path, message }) => ({ path: path.slice(base.length), message }));
-}
-
-
-/** Null: another version wrote it, and this one cannot read it. */
-function routeOf({ document }: Resource): RouteEntry | null {
-  const parsed = routeSchema.safeParse(document);
-  return parsed.success ? parsed.data : null;
-}
-
-async function resources(reader: Reader, kind: ConfiguredKind, tenantId: string): Promise<readonly Resource[]> {
-  const all: Resource[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: Awaited<ReturnType<Reader["listResources"]>> = await reader.listResources({ limit: PAGE, cursor }, { kind, tenantId });
-    all.push(...page.data);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return all;
 }
 
 interface Named {
