@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
-import { openMemoryLimits } from "./admission/memory.ts";
+import { type MemoryLimitsOptions, openMemoryLimits } from "./admission/memory.ts";
 import { type Crossed, thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
@@ -38,6 +38,8 @@ export const PROVIDER_FAMILIES = [...providers.values()];
 
 /** Time for the last bytes of answers to leave once no call is under way. */
 const LAST_BYTES_MS = 5000;
+/** Rows of the ledger are looked through for counts from so long before the last ones that were kept: clocks of files and of the process are not one. */
+const COUNTED_BEFORE_MS = 60_000;
 /** Time for the database to let go of its connections at the end. */
 const LAST_ANSWER_MS = 3000;
 
@@ -63,8 +65,8 @@ function tellThreshold({ account: { rule, value }, threshold, standing }: Crosse
 }
 
 /** In memory, or where all replicas count: that driver is loaded only then. */
-async function openLimits({ dataFolder, limitStore }: ServerOptions, log: Log, onFault: (fault: unknown) => void): Promise<LimitStore> {
-  if (limitStore === null) return openMemoryLimits({ clock: systemClock, keeper: openLimitCounts(join(dataFolder, "limits.sqlite")), onFault });
+async function openLimits({ dataFolder, limitStore }: ServerOptions, kept: Pick<MemoryLimitsOptions, "keeper" | "journalled">, log: Log, onFault: (fault: unknown) => void): Promise<LimitStore> {
+  if (limitStore === null) return openMemoryLimits({ clock: systemClock, ...kept, onFault });
   const { openValkeyLimits } = await import("./admission/valkey/valkey.ts");
   const onState = (state: "away" | "back", error: unknown): void => {
     if (state === "back") log.info({ source: "limit_store" }, "the store of the limits is reached again");
@@ -110,11 +112,13 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
   const calls = await openCalls(options);
   const endPruning = keepPruned(calls, options.calls, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "calls that are too old could not be removed"));
+  const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   const ledger = await openLedger({
     folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),
     settings: options.ledger,
     sink: calls,
     clock: systemClock,
+    ...(keeper !== null && { countedSinceMs: keeper.keptAtMs() - COUNTED_BEFORE_MS }),
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
   ledgerStanding = () => ledger.standing();
@@ -122,7 +126,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
-  const limits = await openLimits(options, log, onFault);
+  const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, onFault);
   const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,

@@ -1,9 +1,9 @@
 // The reservations of one call, from its first attempt to its one end (decisions 4.2). What counts the call as a whole is reserved with the first attempt and
 // topped up by later ones; what counts attempts is reserved and settled with each. Whatever has not ended when the call ends, ends with it.
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
-import type { LimitTouch } from "../core/record.ts";
-import { isShortage, type LimitStore, type Need, type Reservation, type Shortage, type Standing } from "./limit-store.ts";
-import { noteStanding, type Tightest } from "./rate-headers.ts";
+import type { CountedHere, LimitTouch } from "../core/record.ts";
+import { isShortage, type LimitStore, type Need, type Reservation, type Settled, type Shortage, type Standing } from "./limit-store.ts";
+import type { Known } from "./rate-headers.ts";
 import type { OnCharged } from "./thresholds.ts";
 
 /** The most that an attempt may use. */
@@ -81,8 +81,8 @@ export class CallAdmission {
   readonly #ofCall: Held[] = [];
   readonly #opens: Open[] = [];
   readonly #running: Running[] = [];
-  /** Of what was reserved or refused, for the head of the answer. */
-  readonly tightest: Tightest = { requests: null, tokens: null };
+  /** How accounts stood when they were looked at last, for the head of the answer. */
+  readonly known: Known = new Map();
   #wasCalled = false;
   #isClosed = false;
   /** One after the other: what the second needs depends on what the first got. */
@@ -148,13 +148,13 @@ export class CallAdmission {
     const { need: { account }, standing } = shortage;
     const { rule, value } = account;
     this.#touches.push({ id: rule.id, value, unit: rule.unit, before: standing.used, reserved: 0, settled: 0, after: standing.used, wouldRefuse: false });
-    noteStanding(this.tightest, account, standing);
+    this.known.set(account, standing);
     if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#onCharged(account, standing);
     return { kind: "short", shortage };
   }
 
   #take(reservation: Reservation, { needed, all, bounds, requests, degrades }: { readonly needed: readonly Held[]; readonly all: readonly Held[]; readonly bounds: readonly number[]; readonly requests: number; readonly degrades: boolean }): Admitted | Refused {
-    const { needs, before, after, overdrawn } = reservation;
+    const { needs, before, after, overdrawn, stamp } = reservation;
     const elsewhere = this.#isClosed || !degrades ? null : degradedBy(reservation);
     if (this.#isClosed || elsewhere !== null) {
       reservation.release();
@@ -171,20 +171,21 @@ export class CallAdmission {
       if (held.last === null && !countsAttempts(account.rule)) this.#ofCall.push(held);
       held.reserved += units;
       held.last = open;
-      this.#touch(held, before[index]!, after[index]!, held.isUnpriced || overdrawn.includes(index));
-      noteStanding(this.tightest, account, after[index]!);
+      this.#touch(held, before[index]!, after[index]!, held.isUnpriced || overdrawn.includes(index), stamp);
+      this.known.set(account, after[index]!);
     }
     return this.#admitted({ held: all, bounds, requests, open, seen: null, isOver: false });
   }
 
-  #touch(held: Held, before: Standing, after: Standing, wouldRefuse: boolean): void {
+  #touch(held: Held, before: Standing, after: Standing, wouldRefuse: boolean, stamp: number | undefined): void {
     if (held.touch !== null && held.touch.wouldRefuse === wouldRefuse) {
       held.touch.reserved = held.reserved;
       held.touch.after = after.used;
+      if (held.touch.counted !== undefined && stamp !== undefined) held.touch.counted.stamp = stamp;
       return;
     }
     const { rule, value } = held.account;
-    const touch: LimitTouch = { id: rule.id, value, unit: rule.unit, before: held.touch?.before ?? before.used, reserved: held.reserved, settled: null, after: after.used, wouldRefuse };
+    const touch: LimitTouch = { id: rule.id, value, unit: rule.unit, before: held.touch?.before ?? before.used, reserved: held.reserved, settled: null, after: after.used, wouldRefuse, ...countedAt(rule, stamp) };
     if (held.touch === null) this.#touches.push(touch);
     else this.#touches[this.#touches.indexOf(held.touch)] = touch;
     held.touch = touch;
@@ -222,6 +223,7 @@ export class CallAdmission {
   /** `share` null: that need goes on. */
   #settle({ reservation, held }: Open, share: (held: Held, units: number) => number | null): void {
     const ended: Held[] = [];
+    const ending = [...held];
     const used = held.map((each, index) => {
       const units = each === null ? null : share(each, reservation.needs[index]!.units);
       if (each === null || units === null) return null;
@@ -235,8 +237,24 @@ export class CallAdmission {
       return units;
     });
     if (ended.length === 0) return;
-    reservation.settle(used);
+    this.#settled(ending, reservation, used, reservation.settle(used));
     for (const { account } of ended) if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
+  }
+
+  /** How the accounts stand now: as the store says, or by what this call gave back. */
+  #settled(held: readonly (Held | null)[], { needs }: Reservation, used: readonly (number | null)[], settled: Settled | null): void {
+    for (let index = 0; index < used.length; index++) {
+      const units = used[index]!;
+      const each = held[index]!;
+      if (units === null || each === null) continue;
+      const { account, touch } = each;
+      const standing = settled === null ? changedBy(this.known.get(account), units - needs[index]!.units) : settled.after[index]!;
+      if (standing === null) continue;
+      this.known.set(account, standing);
+      if (settled === null || touch === null) continue;
+      touch.after = standing.used;
+      if (touch.counted !== undefined) touch.counted.stamp = settled.stamp;
+    }
   }
 
   /** Of what the call has used, so much as this reservation was made for; all that is left, if it is the last. */
@@ -245,6 +263,17 @@ export class CallAdmission {
     held.used -= share;
     return share;
   }
+}
+
+/** What slides over a second, and places, are not kept over a restart. */
+function countedAt({ kind, window }: LimitRule, stamp: number | undefined): { readonly counted?: CountedHere } {
+  return stamp === undefined || window === null || window === "second" ? {} : { counted: { kind, window, stamp } };
+}
+
+function changedBy(standing: Standing | undefined, units: number): Standing | null {
+  if (standing === undefined) return null;
+  const used = Math.max(0, standing.used + units);
+  return { ...standing, used, remaining: Math.max(0, standing.limit - used) };
 }
 
 /** Counted one by one, and not by what an answer says. */

@@ -22,6 +22,14 @@ export interface Standing {
   readonly resetsAtMs: number | null;
 }
 
+/** What is known of accounts once needs have ended. */
+export interface Settled {
+  /** See `Reservation.stamp`. */
+  readonly stamp: number;
+  /** Of each need that was ended, how its account stands now; null of the others. */
+  readonly after: readonly (Standing | null)[];
+}
+
 /** Units that are set aside. Each need is ended exactly once, by settle() or release(); whoever ends it again changes nothing. */
 export interface Reservation {
   readonly needs: readonly Need[];
@@ -30,11 +38,13 @@ export interface Reservation {
   readonly after: readonly Standing[];
   /** The forced needs that would have been refused, by index. */
   readonly overdrawn: readonly number[];
+  /** Its place in the order of all operations, over restarts; absent where others count as well. */
+  readonly stamp?: number;
   /**
    * Charges what each need really used, in its order; below 0 is taken for 0. Null: that need goes on, and is ended by a later call (an attempt is over, and
-   * the call is not). Never waits.
+   * the call is not). Never waits. Null: how the accounts stand now is not known here.
    */
-  settle(used: readonly (number | null)[]): void;
+  settle(used: readonly (number | null)[]): Settled | null;
   /** Nothing was used of what has not ended. Never waits. */
   release(): void;
   /** `end` is called when a place was given to others, because the store has not heard of this replica for too long: the call has to end. Absent: that cannot be. */

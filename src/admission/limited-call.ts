@@ -56,7 +56,7 @@ export class LimitedCall {
   }
 
   headers(nowMs: number): Readonly<Record<string, string>> | null {
-    return rateHeaders(this.#admission.tightest, nowMs);
+    return rateHeaders(this.#admission.known, nowMs);
   }
 
   #refusal(refused: Refused, nowMs: number): GatewayError {

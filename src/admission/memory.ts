@@ -2,14 +2,16 @@
 // none. What has to survive a restart is handed to a keeper from time to time, and taken from it at the start.
 import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
-import type { CountKeeper, KeptCount } from "../store/limit-counts.ts";
-import type { Account, LimitStore, Need, Reservation, Shortage, Standing } from "./limit-store.ts";
-import { advance, charge, type Count, emptyAtMs, fitsAtMs, giveBack, keptWindow, type KeptWindow, newCount, restore, type Times } from "./windows.ts";
+import type { CountKeeper, JournalledCount, KeptCount } from "../store/limit-counts.ts";
+import type { Account, LimitStore, Need, Reservation, Settled, Shortage, Standing } from "./limit-store.ts";
+import { advance, charge, corrected, type Count, emptyAtMs, fitsAtMs, giveBack, keptWindow, type KeptWindow, newCount, restore, type Times } from "./windows.ts";
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
   /** Null: nothing survives the process. */
   readonly keeper?: CountKeeper | null;
+  /** What is known of counts beyond what was kept: the process before was killed. */
+  readonly journalled?: readonly JournalledCount[];
   /** Values of one rule that have a count of their own; whoever comes beyond them shares one, until one of them is idle. */
   readonly maxValues?: number;
   /** What the keeper failed with; counting goes on. */
@@ -31,6 +33,8 @@ interface Entry {
   readonly count: Count;
   /** Events of this period that were told. */
   marks: Set<string> | null;
+  /** Of the last operation that changed it. */
+  stamp: number;
   /** Waits for being kept. */
   isKept: boolean;
 }
@@ -59,16 +63,17 @@ class MemoryLimits implements LimitStore {
   readonly #timer: ReturnType<typeof setInterval> | null;
   /** What the clock that never goes back is behind the time since 1970: what slides is not moved when somebody sets the time. */
   readonly #offsetMs: number;
+  #stamp = 0;
   #open = 0;
   #hasFailed = false;
 
-  constructor({ clock, keeper = null, maxValues = MAX_VALUES, onFault = () => {} }: MemoryLimitsOptions) {
+  constructor({ clock, keeper = null, journalled = [], maxValues = MAX_VALUES, onFault = () => {} }: MemoryLimitsOptions) {
     this.#clock = clock;
     this.#keeper = keeper;
     this.#maxValues = maxValues;
     this.#onFault = onFault;
     this.#offsetMs = clock.now() - clock.monotonic();
-    if (keeper !== null) keeper.write(restoreAll(keeper.read(), this.#rules, this.#times()));
+    if (keeper !== null) this.#restore(keeper, journalled);
     this.#timer = keeper === null ? null : setInterval(() => this.#keep(KEPT_AT_ONCE), KEEP_EVERY_MS);
     this.#timer?.unref();
   }
@@ -78,6 +83,7 @@ class MemoryLimits implements LimitStore {
     const entries = needs.map(({ account }) => this.#entryOf(account, times));
     const short = shortest(needs, entries, times);
     if (short !== null) return short;
+    const stamp = this.#nextStamp(times);
     const overdrawn: number[] = [];
     const before: Standing[] = [];
     const after: Standing[] = [];
@@ -90,11 +96,12 @@ class MemoryLimits implements LimitStore {
       before.push(standingOf(count, rule.limit, times));
       buckets.push(charge(count, units));
       count.open += 1;
+      entry.stamp = stamp;
       after.push(standingOf(count, rule.limit, times));
       this.#keepLater(entry);
     }
     if (needs.length > 0) this.#open += 1;
-    return this.#reservation({ needs, before, after, overdrawn }, entries, buckets);
+    return this.#reservation({ needs, before, after, overdrawn, stamp }, entries, buckets);
   }
 
   standing(account: Account): Standing {
@@ -125,24 +132,31 @@ class MemoryLimits implements LimitStore {
     return { slidingMs: this.#clock.monotonic() + this.#offsetMs, wallMs: this.#clock.now() };
   }
 
-  #reservation(told: Pick<Reservation, "needs" | "before" | "after" | "overdrawn">, entries: readonly Entry[], buckets: readonly number[]): Reservation {
+  #reservation(told: Omit<Reservation, "settle" | "release">, entries: readonly Entry[], buckets: readonly number[]): Reservation {
     const { needs } = told;
     const ended = needs.map(() => false);
     let left = needs.length;
-    const end = (usedOf: (index: number) => number | null): void => {
-      if (left === 0) return;
+    const end = (usedOf: (index: number) => number | null): Settled | null => {
+      if (left === 0) return null;
       const times = this.#times();
+      const stamp = this.#nextStamp(times);
+      const after = needs.map((): Standing | null => null);
       for (let index = 0; index < needs.length; index++) {
         const units = usedOf(index);
         if (units === null || ended[index]!) continue;
         ended[index] = true;
         left -= 1;
-        endNeed(entries[index]!.count, needs[index]!, buckets[index]!, Math.max(0, units), times);
-        this.#keepLater(entries[index]!);
+        const entry = entries[index]!;
+        const need = needs[index]!;
+        endNeed(entry.count, need, buckets[index]!, Math.max(0, units), times);
+        entry.stamp = stamp;
+        after[index] = standingOf(entry.count, need.account.rule.limit, times);
+        this.#keepLater(entry);
       }
       if (left === 0) this.#open -= 1;
+      return { stamp, after };
     };
-    return { ...told, settle: (used) => end((index) => used[index] ?? null), release: () => end(() => 0) };
+    return { ...told, settle: (used) => end((index) => used[index] ?? null), release: () => void end(() => 0) };
   }
 
   #entryOf({ rule, value }: Account, times: Times): Entry {
@@ -175,6 +189,17 @@ class MemoryLimits implements LimitStore {
     const fresh = newEntry(entries, rule, value);
     byValue.set(value, fresh);
     return fresh;
+  }
+
+  /** Grows also where somebody sets the time back, and from one process to the next. */
+  #nextStamp({ wallMs }: Times): number {
+    return (this.#stamp = Math.max(this.#stamp + 1, Math.floor(wallMs) * 1000));
+  }
+
+  #restore(keeper: CountKeeper, journalled: readonly JournalledCount[]): void {
+    const { dropped, later } = restoreAll(keeper.read(), journalled, this.#rules, this.#times(), (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)));
+    for (const entry of later) this.#keepLater(entry);
+    keeper.write(dropped);
   }
 
   #keepLater(entry: Entry): void {
@@ -210,7 +235,7 @@ function outlives({ slidesMs, window }: Count): boolean {
 }
 
 function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "window">, value: string): Entry {
-  return { rule: key, value, count: newCount(rule), marks: null, isKept: false };
+  return { rule: key, value, count: newCount(rule), marks: null, stamp: 0, isKept: false };
 }
 
 function touch(byValue: Map<string, Entry>, value: string, entry: Entry): void {
@@ -268,35 +293,58 @@ function endNeed(count: Count, { account: { rule }, units }: Need, bucket: numbe
 }
 
 interface KeptState extends KeptWindow {
+  readonly stamp?: number;
   readonly marks?: readonly string[];
 }
 
-function keptRow({ rule, value, count, marks }: Entry, times: Times): KeptCount {
+function keptRow({ rule, value, count, marks, stamp }: Entry, times: Times): KeptCount {
   const window = keptWindow(count, times);
   if (window === null && marks === null) return { rule, value, state: null };
-  const state: KeptState = { parts: window?.parts ?? [[count.head, 0]], ...(marks !== null && { marks: [...marks] }) };
+  const state: KeptState = { stamp, parts: window?.parts ?? [[count.head, 0]], ...(marks !== null && { marks: [...marks] }) };
   return { rule, value, state: JSON.stringify(state) };
 }
 
 /** A rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one. */
-function keyOf({ tenantId, id, kind, unit, window }: LimitRule): string {
+function keyOf({ tenantId, id, kind, unit, window }: Pick<LimitRule, "tenantId" | "id" | "kind" | "unit" | "window">): string {
   return [tenantId, id, kind, unit, window].join("\n");
 }
 
-/** What it counted is there before the rule is asked for. Gives the rows of which nothing counts any more. */
-function restoreAll(rows: readonly KeptCount[], rules: Map<string, RuleEntries>, times: Times): readonly KeptCount[] {
-  const empty: KeptCount[] = [];
-  for (const { rule: key, value, state } of rows) {
+interface Restored {
+  /** Rows of which nothing counts any more. */
+  readonly dropped: readonly KeptCount[];
+  /** Of which more is known than was kept. */
+  readonly later: readonly Entry[];
+}
+
+/** What it counted is there before the rule is asked for. `seen` hears every stamp. */
+function restoreAll(rows: readonly KeptCount[], journalled: readonly JournalledCount[], rules: Map<string, RuleEntries>, times: Times, seen: (stamp: number) => void): Restored {
+  const dropped: KeptCount[] = [];
+  const later: Entry[] = [];
+  const known = new Map(journalled.map((each) => [`${keyOf(each)}\n${each.value}`, each]));
+  const restoreOne = (key: string, value: string, kept: KeptState): void => {
     const [, , kind, , window] = key.split("\n") as [string, string, LimitRule["kind"], string, LimitRule["window"]];
-    let entries = rules.get(key);
-    if (entries === undefined) rules.set(key, (entries = { key, only: null, byValue: new Map() }));
+    const entries = rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
     const entry = newEntry(entries, { kind, window }, value);
-    const kept = JSON.parse(state ?? '{"parts":[]}') as KeptState;
-    restore(entry.count, kept, times);
+    const last = known.get(`${key}\n${value}`);
+    const isLater = last !== undefined && last.stamp > (kept.stamp ?? 0);
+    const { parts } = isLater ? corrected(kept, { kind, window }, last.stamp / 1000, last.total) : kept;
+    entry.stamp = Math.max(kept.stamp ?? 0, last?.stamp ?? 0);
+    seen(entry.stamp);
+    restore(entry.count, { parts }, times);
     if (kept.marks !== undefined && kept.parts[0]?.[0] === entry.count.head) entry.marks = new Set(kept.marks);
-    if (entry.count.total === 0 && entry.marks === null) empty.push({ rule: key, value, state: null });
-    else if (value === "") entries.only = entry;
+    if (entry.count.total === 0 && entry.marks === null) {
+      dropped.push({ rule: key, value, state: null });
+      return;
+    }
+    rules.set(key, entries);
+    if (value === "") entries.only = entry;
     else entries.byValue.set(value, entry);
+    if (isLater) later.push(entry);
+  };
+  for (const { rule, value, state } of rows) {
+    restoreOne(rule, value, JSON.parse(state ?? '{"parts":[]}') as KeptState);
+    known.delete(`${rule}\n${value}`);
   }
-  return empty;
+  for (const each of known.values()) restoreOne(keyOf(each), each.value, { parts: [] });
+  return { dropped, later };
 }

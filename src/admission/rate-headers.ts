@@ -2,38 +2,31 @@
 import type { Account } from "../core/limit.ts";
 import type { Standing } from "./limit-store.ts";
 
-/** How the tightest stand of those that applied; null: none did. */
-export interface Tightest {
-  requests: Tight | null;
-  tokens: Tight | null;
-}
-interface Tight {
-  readonly account: Account;
-  readonly standing: Standing;
-}
+/** How each account that applied stood when it was looked at last. */
+export type Known = Map<Account, Standing>;
 
-/** What was told of an account before gives way to what is told now. */
-export function noteStanding(tightest: Tightest, account: Account, standing: Standing): void {
-  const { unit, mode } = account.rule;
-  if (mode === "audit" || (unit !== "requests" && unit !== "tokens")) return;
-  const before = tightest[unit];
-  if (before === null || before.account === account || standing.remaining < before.standing.remaining) tightest[unit] = { account, standing };
+function tightest(known: Known, of: "requests" | "tokens"): Standing | null {
+  let found: Standing | null = null;
+  for (const [{ rule: { unit, mode } }, standing] of known) if (unit === of && mode !== "audit" && (found === null || standing.remaining < found.remaining)) found = standing;
+  return found;
 }
 
 /** Null: nothing that has such a header applied. `nowMs` is the time since 1970. */
-export function rateHeaders({ requests, tokens }: Tightest, nowMs: number): Readonly<Record<string, string>> | null {
+export function rateHeaders(known: Known, nowMs: number): Readonly<Record<string, string>> | null {
+  const requests = tightest(known, "requests");
+  const tokens = tightest(known, "tokens");
   if (requests === null && tokens === null) return null;
   const headers: Record<string, string> = {};
   if (requests !== null) {
-    const reset = resetIn(requests.standing, nowMs);
-    headers["x-ratelimit-limit-requests"] = String(requests.standing.limit);
-    headers["x-ratelimit-remaining-requests"] = String(requests.standing.remaining);
+    const reset = resetIn(requests, nowMs);
+    headers["x-ratelimit-limit-requests"] = String(requests.limit);
+    headers["x-ratelimit-remaining-requests"] = String(requests.remaining);
     if (reset !== null) headers["x-ratelimit-reset-requests"] = reset;
   }
   if (tokens !== null) {
-    const reset = resetIn(tokens.standing, nowMs);
-    headers["x-ratelimit-limit-tokens"] = String(tokens.standing.limit);
-    headers["x-ratelimit-remaining-tokens"] = String(tokens.standing.remaining);
+    const reset = resetIn(tokens, nowMs);
+    headers["x-ratelimit-limit-tokens"] = String(tokens.limit);
+    headers["x-ratelimit-remaining-tokens"] = String(tokens.remaining);
     if (reset !== null) headers["x-ratelimit-reset-tokens"] = reset;
   }
   return headers;

@@ -145,6 +145,25 @@ export interface KeptWindow {
   readonly parts: readonly (readonly [number, number])[];
 }
 
+/** What was kept, brought to what the account is known to have counted at a later time. What left meanwhile is the oldest; what came counts as of then. */
+export function corrected({ parts }: KeptWindow, rule: Pick<LimitRule, "kind" | "window">, atMs: number, total: number): KeptWindow {
+  const { slidesMs, window } = newCount(rule);
+  if (slidesMs === 0) {
+    const [begins] = periodAt(window, atMs);
+    return parts.some(([of]) => of > begins) ? { parts } : { parts: [[begins, total]] };
+  }
+  const there = parts.filter(([leavesMs]) => leavesMs > atMs).toSorted(([one], [other]) => one - other);
+  let surplus = there.reduce((sum, [, units]) => sum + units, 0) - total;
+  if (surplus < 0) there.push([atMs + (slidesMs * RING) / BUCKETS, -surplus]);
+  return {
+    parts: there.map(([leavesMs, units]) => {
+      const taken = Math.max(0, Math.min(units, surplus));
+      surplus -= taken;
+      return [leavesMs, units - taken] as const;
+    }),
+  };
+}
+
 /** Null: nothing counts. */
 export function keptWindow(count: Count, times: Times): KeptWindow | null {
   const { ring, head } = count;

@@ -271,6 +271,11 @@ export class Call {
     return this.limited?.headers(this.context.clock.now()) ?? null;
   }
 
+  /** Nothing more is used: what was set aside and not used is given back. */
+  settleLimits(): void {
+    this.limited?.close();
+  }
+
   failed(error: GatewayError): void {
     this.record.status = error.entry.status;
     this.record.code = error.code;
@@ -280,7 +285,7 @@ export class Call {
   publish(): void {
     if (this.#published) return;
     this.#published = true;
-    this.limited?.close();
+    this.settleLimits();
     this.waitEnds();
     clearTimeout(this.#timer);
     this.record.totalMs = this.elapsedMs();

@@ -77,9 +77,11 @@ export function replyWhole({ answer, tried, settle }: Won<WholeAnswer>, call: Ca
   for (const attempt of tried.scope.attempts) attempt.firstContentMs = attempt.totalMs = record.firstContentMs;
   record.status = 200;
   const body = JSON.stringify(answer.body);
+  // the head says what is left once this call is settled
+  settle("success");
+  call.settleLimits();
   const headers = answerHeaders(call, tried.fitted, tried.resolved.target, "application/json");
   if (call.tellsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
-  settle("success");
   call.publish();
   return new Response(body, { headers });
 }

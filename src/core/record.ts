@@ -2,7 +2,7 @@
 import type { ErrorCode } from "./errors.ts";
 import type { FinishReason, Usage } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
-import type { LimitUnit } from "./limit.ts";
+import type { LimitRule, LimitUnit } from "./limit.ts";
 
 /** What became of a field of the request. */
 export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "passed";
@@ -36,6 +36,12 @@ export interface CallCost {
   readonly priceId: string;
 }
 
+/** What a later process needs to count on from the last row of an account, where this one was killed before it kept its counts. */
+export interface CountedHere extends Pick<LimitRule, "kind" | "window"> {
+  /** Order of the operations of one data folder; a thousandth of it is the time in milliseconds since 1970. `after` is what the account counted then. */
+  stamp: number;
+}
+
 /** One limit or budget that applied. */
 export interface LimitTouch {
   readonly id: string;
@@ -49,6 +55,10 @@ export interface LimitTouch {
   after: number;
   /** In audit mode: it would have refused. */
   readonly wouldRefuse: boolean;
+  /** Why the call, or one of its attempts, may not run by it; absent: it may. */
+  readonly refused?: ErrorCode;
+  /** Absent: its counts do not survive the process, or are not its own. */
+  readonly counted?: CountedHere;
 }
 
 /** A policy that spoke. `denied` where another target took the call as well; `failed`: its rule could not be evaluated. */

@@ -1,6 +1,6 @@
 // What a journal is found to hold at the start (decisions 11.2): calls whose process ended before they did, and damage. Whole entries behind damage count; bytes at
 // the end that are no whole entry are what a crash left, and are cut.
-import { readFileSync, truncateSync } from "node:fs";
+import { readFileSync, statSync, truncateSync } from "node:fs";
 import { nextEntry, readEntry } from "./journal-entry.ts";
 import { segmentPath, segmentsOf } from "./journal-folder.ts";
 import { traceIdOf } from "./journal-row.ts";
@@ -23,8 +23,8 @@ export interface JournalFindings {
   readonly lastSegment: number;
 }
 
-/** Reads all segments and changes nothing. Throws the system's error. */
-export function inspectJournal(folder: string): JournalFindings {
+/** Reads all segments and changes nothing; `hear` is told the text of every entry of those that were written to since `sinceMs`. Throws the system's error. */
+export function inspectJournal(folder: string, sinceMs = Number.POSITIVE_INFINITY, hear: (text: string) => void = () => {}): JournalFindings {
   const openings = new Map<string, string>();
   const damages: Damage[] = [];
   const count = { opening: 0, closing: 0, unsettled: 0 };
@@ -32,6 +32,7 @@ export function inspectJournal(folder: string): JournalFindings {
   for (const segment of segmentsOf(folder)) {
     lastSegment = segment;
     const bytes = bytesOf(segmentPath(folder, segment));
+    const isHeard = sinceMs < Number.POSITIVE_INFINITY && writtenMs(segmentPath(folder, segment)) >= sinceMs;
     for (let at = 0; at < bytes.length; ) {
       const entry = readEntry(bytes, at);
       if (typeof entry === "object") {
@@ -39,6 +40,7 @@ export function inspectJournal(folder: string): JournalFindings {
         const traceId = traceIdOf(entry.text);
         if (entry.kind === "opening") openings.set(traceId, entry.text);
         else openings.delete(traceId);
+        if (isHeard) hear(entry.text);
         at = entry.end;
         continue;
       }
@@ -48,6 +50,10 @@ export function inspectJournal(folder: string): JournalFindings {
     }
   }
   return { openings: [...openings.values()], damages, closings: count.closing, unsettled: count.unsettled, lastSegment };
+}
+
+function writtenMs(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 /** None, when the process that writes the journal has removed the file meanwhile. */

@@ -1,6 +1,7 @@
 // What limits of one process have counted, kept over a restart: a SQLite file of its own in the data folder, so that a database of records that is slow, shared
 // or down has no part in it.
 import { Database } from "bun:sqlite";
+import type { LimitRule } from "../core/limit.ts";
 import { StoreError } from "./store.ts";
 
 /** A count by its rule and the value of its scope. */
@@ -11,8 +12,19 @@ export interface KeptCount {
   readonly state: string | null;
 }
 
+/** What the journal says of an account last: it may know more than what was kept before a process was killed. */
+export interface JournalledCount extends Pick<LimitRule, "tenantId" | "id" | "unit" | "kind" | "window"> {
+  readonly value: string;
+  /** Order of the operations, as in `CountedHere`. */
+  readonly stamp: number;
+  /** What the account counted then. */
+  readonly total: number;
+}
+
 export interface CountKeeper {
   read(): readonly KeptCount[];
+  /** When something was counted that is kept, in milliseconds since 1970; 0: nothing is. */
+  keptAtMs(): number;
   /** All or none; throws what the disk says. Synchronous: it is short. */
   write(rows: readonly KeptCount[]): void;
   close(): void;
@@ -44,6 +56,7 @@ function openCounts(file: string): CountKeeper {
   });
   return {
     read: () => database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all(),
+    keptAtMs: () => (database.query<{ readonly stamp: number | null }, []>("SELECT max(json_extract(state, '$.stamp')) AS stamp FROM limit_count").get()?.stamp ?? 0) / 1000,
     write: (rows) => writeAll(rows),
     close: () => database.close(),
   };

@@ -9,8 +9,10 @@ import { type JournalDisk, systemDisk } from "./journal-disk.ts";
 import { type FolderLock, lockFolder, segmentPath, segmentsOf } from "./journal-folder.ts";
 import { cutTorn, inspectJournal } from "./journal-recovery.ts";
 import { unsettledRecord } from "./journal-row.ts";
+import { JournalledCounts } from "./journalled-counts.ts";
 import { JournalShipper } from "./journal-shipper.ts";
 import type { Ledger, LedgerSink } from "./ledger.ts";
+import type { JournalledCount } from "./limit-counts.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { unshippedBytes } from "./ledger-status.ts";
 import { StoreError } from "./store.ts";
@@ -27,6 +29,8 @@ export interface LedgerOptions {
   readonly sink: LedgerSink;
   readonly clock: Clock;
   readonly disk?: JournalDisk;
+  /** From when on the rows of this process's own folder are looked through for what limits counted, in milliseconds since 1970; never, if left out. */
+  readonly countedSinceMs?: number;
   readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -41,6 +45,8 @@ export interface OpenLedger extends Ledger {
   standing(): LedgerStanding;
   /** Calls of earlier processes that were under way when those ended. */
   readonly recovered: readonly CallRecord[];
+  /** What its rows said last of each account that limits count. */
+  readonly counts: readonly JournalledCount[];
   /** Ships what it can within seconds; the rest stays on the disk. */
   end(): Promise<void>;
 }
@@ -61,6 +67,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     close: (entry, record) => journal.close(entry, record),
     standing: () => ({ ...journal.standing(), shipped: shipper.shipped, unshippedBytes: unshippedBytes(own.folder, shipper.place), folder: own.folder }),
     recovered: own.recovered,
+    counts: own.counts,
     async end() {
       clearInterval(timer);
       await adopting;
@@ -75,6 +82,7 @@ interface OpenJournal {
   readonly journal: Journal;
   readonly shipper: JournalShipper;
   readonly recovered: readonly CallRecord[];
+  readonly counts: readonly JournalledCount[];
 }
 
 /** The first that no other process holds. */
@@ -91,8 +99,9 @@ function ownFolder(folder: string): { readonly slot: string; readonly lock: Fold
 }
 
 /** Recovers what an earlier process left. Throws StoreError. */
-async function openJournal({ settings, sink, clock, disk = systemDisk, tell }: LedgerOptions, folder: string, lock: FolderLock): Promise<OpenJournal> {
-  const findings = findingsOf(folder);
+async function openJournal({ settings, sink, clock, disk = systemDisk, countedSinceMs, tell }: LedgerOptions, folder: string, lock: FolderLock): Promise<OpenJournal> {
+  const counts = new JournalledCounts();
+  const findings = findingsOf(folder, countedSinceMs, counts.hear);
   for (const { segment, offset, bytes, isTail } of findings.damages) {
     const isTorn = isTail && segment === findings.lastSegment;
     tell(isTorn ? "warn" : "error", isTorn ? "the ledger ended in an entry that was being written; it is cut" : "the ledger is damaged; what stood there is lost", { file: segmentPath(folder, segment), offset, bytes });
@@ -108,12 +117,12 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, tell }: L
   await journal.synced();
   if (recovered.length > 0) tell("warn", "calls were under way when an earlier process ended; they are charged with what was reserved for them", { calls: recovered.length });
   const shipper = new JournalShipper({ folder, sink, clock, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
-  return { folder, lock, journal, shipper, recovered };
+  return { folder, lock, journal, shipper, recovered, counts: counts.all };
 }
 
-function findingsOf(folder: string): ReturnType<typeof inspectJournal> {
+function findingsOf(folder: string, countedSinceMs: number | undefined, hear: (text: string) => void): ReturnType<typeof inspectJournal> {
   try {
-    const findings = inspectJournal(folder);
+    const findings = inspectJournal(folder, countedSinceMs, hear);
     cutTorn(folder, findings);
     return findings;
   } catch (error) {
@@ -138,7 +147,8 @@ async function adoptOthers(options: LedgerOptions, ownSlot: string): Promise<voi
       const lock = lockFolder(folder);
       if (lock === null) continue;
       options.tell("info", "rows of the ledger that another process left are taken over", { folder });
-      await endJournal(await openJournal(options, folder, lock));
+      const { countedSinceMs: _own, ...others } = options;
+      await endJournal(await openJournal(others, folder, lock));
     }
   } catch (fault) {
     options.tell("error", "rows of the ledger that another process left cannot be taken over", { error_detail: String(fault) });

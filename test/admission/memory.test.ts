@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { LimitRule } from "../../src/core/limit.ts";
-import { type KeptCount, openLimitCounts } from "../../src/store/limit-counts.ts";
+import { type JournalledCount, type KeptCount, openLimitCounts } from "../../src/store/limit-counts.ts";
 import { accountOf, needOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../routing/chance.ts";
 import { type TurnedClock, turnedClock } from "./turned-clock.ts";
@@ -288,6 +288,7 @@ describe("a restart", () => {
     let isFull = true;
     const keeper = {
       read: () => [],
+      keptAtMs: () => 0,
       write(rows: readonly KeptCount[]) {
         if (isFull && rows.length > 0) throw new Error("the disk is full");
         for (const { state } of rows) written.push(state ?? "");
@@ -302,6 +303,55 @@ describe("a restart", () => {
     void store.close();
     expect(written.length).toBe(1);
     expect(JSON.parse(written[0]!)).toMatchObject({ parts: [[Date.UTC(2026, 0, 1), 3]] });
+  });
+  test("an account of which no more is known than was kept is left as it is, and one of another time is none", () => {
+    const [clock, month] = [turnedClock(), accountOf({ kind: "budget", unit: "nano_usd", window: "month" })];
+    const { tenantId, id, unit, kind, window } = month.rule;
+    const restored = (journalled: Partial<JournalledCount>): number => {
+      const rows: KeptCount[] = [{ rule: [tenantId, id, kind, unit, window].join("\n"), value: "", state: JSON.stringify({ stamp: (clock.now() - 5) * 1000, parts: [[Date.UTC(2026, 0, 1), 3]] }) }];
+      const keeper = { read: () => rows, keptAtMs: () => 0, write: () => {}, close: () => {} };
+      const store = openMemoryLimits({ clock, keeper, journalled: [{ tenantId, id, unit, kind, window, value: "", stamp: clock.now() * 1000, total: 9, ...journalled }] });
+      const total = used(store, month);
+      void store.close();
+      return total;
+    };
+    expect([restored({}), restored({ stamp: (clock.now() - 5) * 1000 }), restored({ stamp: (clock.now() - W.day) * 1000 }), restored({ total: 0 }), restored({ value: "x" }), restored({ window: "day" })]).toEqual([9, 3, 3, 0, 3, 3]);
+  });
+  test.each([["limit", "minute"], ["limit", "hour"], ["limit", "day"], ["budget", "day"], ["budget", "month"], ["budget", "total"]] as const)("[d4.2 d11.2] killed at any moment: what its rows say beyond what was kept is counted (a %s of a %s)", (kind, window) => {
+    const act = fc.record({ waitMs: fc.integer({ min: 0, max: 5_000 }), units: fc.integer({ min: 1, max: 50 }), ends: fc.option(fc.integer({ min: 0, max: 80 })) });
+    fc.assert(
+      fc.property(fc.array(act, { minLength: 2, maxLength: 30 }), fc.nat(), (acts, chance) => {
+        const clock = turnedClock(Date.UTC(2026, 1, 27, 12));
+        const account = accountOf({ kind, window, unit: "tokens", limit: 1e9, scope: { user: "*" } }, "ann");
+        const { tenantId, id, unit } = account.rule;
+        let rows: KeptCount[] = [];
+        const kept: (typeof rows)[] = [];
+        const keeper = { read: () => [], keptAtMs: () => 0, write: (some: readonly KeptCount[]) => void (rows = some.length === 0 ? rows : [...some]), close: () => {} };
+        const first = openMemoryLimits({ clock, keeper });
+        const journal: JournalledCount[] = [];
+        const write = (stamp: number): void => void journal.push({ tenantId, id, unit, kind, window, value: "ann", stamp, total: used(first, account) });
+        for (const { waitMs, units, ends } of acts) {
+          clock.pass(waitMs);
+          const one = take(first, account, units)!;
+          write(one.stamp!);
+          if (ends !== null) write(one.settle([ends])!.stamp);
+          // writes all that was counted since
+          void first.close();
+          kept.push(rows);
+        }
+        // what was kept is from some time before
+        const at = chance % (kept.length + 1);
+        const second = openMemoryLimits({ clock, keeper: { ...keeper, read: () => (at === 0 ? [] : kept[at - 1]!) }, journalled: [journal.reduce((last, each) => (each.stamp > last.stamp ? each : last))] });
+        expect(used(second, account)).toBe(used(first, account));
+        for (let part = 0; part < 70; part++) {
+          clock.pass(window === "month" || window === "total" ? W.hour : W[window] / 60);
+          expect(used(second, account)).toBeGreaterThanOrEqual(used(first, account));
+        }
+        if (kind === "limit") expect(used(second, account)).toBe(0);
+        for (const store of [first, second]) void store.close();
+      }),
+      { seed, numRuns: 200 },
+    );
   });
   test("a file that is none of ours is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);

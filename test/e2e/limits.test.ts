@@ -22,6 +22,37 @@ async function statuses(gateway: GatewayProcess, token: string, times: number, f
 }
 const admitted = (all: readonly number[]): number => all.filter((status) => status === 200).length;
 
+test("[d4.2 d11.2] killed again and again right behind an answer: no unit that a client saw is forgotten", async () => {
+  const config = `
+projects:
+  default:
+    limits: {daily: {metric: requests, window: day, limit: 1000}}
+    budgets: {tokens: {tokens: 1000000, window: total, scope: {user: "*"}}}
+`;
+  const left = async (gateway: GatewayProcess, token: string): Promise<readonly number[]> => {
+    const response = await call(gateway, token, { user: "ann" });
+    await response.text();
+    return ["requests", "tokens"].map((unit) => Number(response.headers.get(`x-ratelimit-remaining-${unit}`)));
+  };
+  let token = "";
+  let answers = 0;
+  let tokens = 0;
+  for (let round = 0; round < 6; round++) {
+    const gateway = await startGateway({ config, dataFolder: join(folder, "killed") });
+    token = gateway.firstToken ?? token;
+    try {
+      for (let index = 0; index <= round; index++) {
+        const [requestsLeft, tokensLeft] = await left(gateway, token);
+        answers += 1;
+        tokens ||= 1_000_000 - tokensLeft!;
+        expect([requestsLeft, tokensLeft]).toEqual([1000 - answers, 1_000_000 - answers * tokens]);
+      }
+    } finally {
+      await gateway.stop("SIGKILL");
+    }
+  }
+}, 60_000);
+
 describe.each([["in order", "SIGTERM"], ["by SIGKILL", "SIGKILL"]] as const)("a process that ends %s", (_, signal) => {
   test("[d4.1 d4.2] two hundred calls at once against room for ten admit ten, and no more after a restart; a budget goes on where it stood", async () => {
     const dataFolder = join(folder, signal);

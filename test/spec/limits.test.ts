@@ -88,12 +88,17 @@ describe("the headers of what is left", () => {
   const names = ["limit", "remaining", "reset"].flatMap((what) => ["requests", "tokens"].map((unit) => `x-ratelimit-${what}-${unit}`));
   const told = (headers: Headers): Readonly<Record<string, string>> => Object.fromEntries(names.flatMap((name) => (headers.has(name) ? [[name, headers.get(name)!]] : [])));
 
-  test.each([["plain", {}], ["streamed", { stream: true }]] as const)("[d4.4] of the tightest limit that applied, %s", async (_, how) => {
+  test.each([["plain, once it is settled", {}, "992"], ["streamed, as it is reserved", { stream: true }, "984"]] as const)("[d4.4] of the tightest limit that applied, %s", async (_, how, tokens) => {
     const gateway = limitedGateway({ limits: { wide: { ...MINUTE, limit: 100 }, tight: { metric: "requests", window: "hour", limit: 5 }, tokens: { metric: "tokens", window: "day", limit: 1_000 } } });
     expect(told((await ask(gateway, { ...how, max_tokens: 10 })).headers)).toEqual({
       "x-ratelimit-limit-requests": "5", "x-ratelimit-remaining-requests": "4", "x-ratelimit-reset-requests": expect.stringMatching(/^1h(0m|1m)\d+s$/),
-      "x-ratelimit-limit-tokens": "1000", "x-ratelimit-remaining-tokens": "984", "x-ratelimit-reset-tokens": expect.stringMatching(/^24h\d+m\d+s$/),
+      "x-ratelimit-limit-tokens": "1000", "x-ratelimit-remaining-tokens": tokens, "x-ratelimit-reset-tokens": expect.stringMatching(/^24h\d+m\d+s$/),
     });
+  });
+  test("[d4.4] of the one that is tightest once the call is settled", async () => {
+    const gateway = limitedGateway({ limits: { assumes: { metric: "tokens", window: "day", limit: 5_000 }, small: { metric: "tokens", window: "hour", limit: 1_500, assume_output_tokens: 10 } } });
+    // while it runs the first has 898 left and the second 1,484
+    expect(told((await ask(gateway)).headers)).toMatchObject({ "x-ratelimit-limit-tokens": "1500", "x-ratelimit-remaining-tokens": "1492" });
   });
   test("[d4.4] on refusals and on failures of the provider as well", async () => {
     const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1 } } }, [], { up0: [status(500)] });

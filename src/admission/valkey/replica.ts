@@ -150,11 +150,12 @@ export function openReplica(options: ReplicaOptions): Replica {
       if (this.#left > 0) openReservations += 1;
     }
 
-    settle(used: readonly (number | null)[]): void {
+    settle(used: readonly (number | null)[]): null {
       for (let index = 0; index < this.needs.length; index++) {
         const units = used[index];
         if (units !== null && units !== undefined) this.#end(index, Math.max(0, units));
       }
+      return null;
     }
 
     release(): void {

@@ -1,0 +1,31 @@
+// What the rows of a journal say last of each account that limits count: a process that was killed has written them, and may not have kept its counts since.
+import type { CallRecord } from "../core/record.ts";
+import type { JournalledCount } from "./limit-counts.ts";
+
+export class JournalledCounts {
+  readonly #last = new Map<string, JournalledCount>();
+
+  /** Text of an entry; what is none of ours says nothing. */
+  readonly hear = (text: string): void => {
+    const { tenantId, limits } = rowOf(text);
+    if (tenantId == null) return;
+    for (const { id, value, unit, after, counted } of limits ?? []) {
+      if (counted === undefined) continue;
+      const { kind, window, stamp } = counted;
+      const key = JSON.stringify([tenantId, id, kind, unit, window, value]);
+      if (stamp > (this.#last.get(key)?.stamp ?? 0)) this.#last.set(key, { tenantId, id, kind, unit, window, value, stamp, total: after });
+    }
+  };
+
+  get all(): readonly JournalledCount[] {
+    return [...this.#last.values()];
+  }
+}
+
+function rowOf(text: string): Partial<Pick<CallRecord, "tenantId" | "limits">> {
+  try {
+    return JSON.parse(text) as Partial<CallRecord>;
+  } catch {
+    return {};
+  }
+}
