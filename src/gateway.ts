@@ -118,7 +118,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     settings: options.ledger,
     sink: calls,
     clock: systemClock,
-    ...(keeper !== null && { countedSinceMs: keeper.keptAtMs() - COUNTED_BEFORE_MS }),
+    ...(keeper !== null && { countedSinceMs: Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS }),
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
   ledgerStanding = () => ledger.standing();

@@ -122,7 +122,7 @@ export class CallAdmission {
       const known = boundOf(held, demand);
       held.isUnpriced = known === null;
       if (known === null && rule.mode === "enforce") return { kind: "unpriced", account };
-      const bound = known ?? 0;
+      const bound = boundedFor(rule, known ?? 0);
       all.push(held);
       bounds.push(bound);
       const units = isCounted(rule) ? bound : Math.max(0, held.used + held.running + bound - held.reserved);
@@ -284,6 +284,11 @@ function isCounted({ unit }: LimitRule): boolean {
 function boundOf({ account: { rule }, last }: Held, demand: Demand): number | null {
   // the call is one request, and takes one place, however many attempts it makes
   return isCounted(rule) && !countsAttempts(rule) && last !== null ? 0 : boundAt(rule, demand);
+}
+
+/** What is only watched counts a bound that is more than the whole limit as one unit more than it: sums stay exact, whatever a caller writes. */
+function boundedFor({ mode, limit }: LimitRule, bound: number): number {
+  return mode === "audit" ? Math.min(bound, limit + 1) : bound;
 }
 
 /** What the first attempt of a call may use; null: the price is not known, and the budget denies that. */

@@ -30,6 +30,7 @@ export class LimitedCall {
   readonly #admission: CallAdmission;
   /** Where budgets have sent it. */
   readonly #degradedTo = new Set<string>();
+  readonly #passedOver = new Set<string>();
 
   constructor({ caller, user, store, onCharged, onLost, touches }: LimitedCallOptions) {
     this.caller = caller;
@@ -37,9 +38,11 @@ export class LimitedCall {
     this.#admission = new CallAdmission(store, touches, onCharged, onLost);
   }
 
-  /** Whether a budget has sent the call there. */
-  isSentTo(degradeTo: string): boolean {
-    return this.#degradedTo.has(degradeTo);
+  /** Whether a budget has sent the call there. `isAgain`: and it was passed over before, when none had. */
+  isSentTo(degradeTo: string, isAgain: boolean): boolean {
+    const isSent = this.#degradedTo.has(degradeTo);
+    if (!isSent) this.#passedOver.add(degradeTo);
+    return isSent && (!isAgain || this.#passedOver.has(degradeTo));
   }
 
   /** `isInstead`: a budget has sent the call there. An error says why the attempt may not run; then nothing was reserved for it. */

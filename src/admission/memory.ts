@@ -327,7 +327,7 @@ function restoreAll(rows: readonly KeptCount[], journalled: readonly JournalledC
     const entry = newEntry(entries, { kind, window }, value);
     const last = known.get(`${key}\n${value}`);
     const isLater = last !== undefined && last.stamp > (kept.stamp ?? 0);
-    const { parts } = isLater ? corrected(kept, { kind, window }, last.stamp / 1000, last.total) : kept;
+    const { parts } = isLater ? corrected(kept, { kind, window }, Math.min(last.stamp / 1000, times.wallMs), last.total) : kept;
     entry.stamp = Math.max(kept.stamp ?? 0, last?.stamp ?? 0);
     seen(entry.stamp);
     restore(entry.count, { parts }, times);

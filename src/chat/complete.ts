@@ -165,12 +165,13 @@ class RefusedTarget {
 function readyAt(candidate: RouteCandidate, call: Call): Ready {
   // a budget's cheaper target is there only for calls that it sends there
   // oxlint-disable-next-line typescript/only-throw-error
-  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf) !== true) throw new RefusedTarget(null);
+  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true) throw new RefusedTarget(null);
   try {
     candidate.permit();
     return candidate.ready();
   } catch (thrown) {
-    throw thrown instanceof GatewayError ? new RefusedTarget(thrown) : thrown;
+    // where a budget sends a call and the caller may not go, or the request does not fit, what the budget said is the answer
+    throw thrown instanceof GatewayError ? new RefusedTarget(candidate.insteadOf === null ? thrown : null) : thrown;
   } finally {
     call.policies?.note(candidate.spoken());
   }

@@ -37,6 +37,8 @@ export interface RouteCandidate extends Candidate {
   readonly target: RouteTarget;
   /** Where a budget sends calls in place of what they asked for, in its own words; null: it is what was asked for. */
   readonly insteadOf: string | null;
+  /** It was passed over before, because no budget had sent the call there yet. */
+  readonly isAgain: boolean;
   /** Throws GatewayError where this caller may not call this target (decisions 3.4). */
   permit(): void;
   /** What policies have said of this target so far. */
@@ -69,11 +71,12 @@ interface Preparing {
   /** What the configuration names in a route that covers it for a token that is narrowed by routes. */
   readonly covered: boolean;
   readonly insteadOf: string | null;
+  readonly isAgain: boolean;
 }
 
 /** Throws `invalid_request`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
 export function prepare(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall, degradeTo: readonly string[] = []): Prepared {
-  const requested: Preparing = { sent, principal, http, call, variant: "", covered: false, insteadOf: null };
+  const requested: Preparing = { sent, principal, http, call, variant: "", covered: false, insteadOf: null, isAgain: false };
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing = coveredBy(route, requested);
   call.bounded(route.timeouts.totalMs, sent);
@@ -87,7 +90,9 @@ export function prepare(sent: ChatRequest, principal: Principal, http: Headers, 
   // a route that the token may not name leads nowhere, whatever it would fall back to
   if (principal.narrowing?.permitsRoute(route.name) !== false) for (const fallback of route.fallbacks) legs.push(...entryLegs(preparing, fallback));
   if (principal.narrowing !== null) demandSomePermitted(legs);
-  for (const name of degradeTo) legs.push(...insteadLegs(preparing, name));
+  for (const name of degradeTo) legs.push(...insteadLegs(preparing, name, false));
+  // the budget that refuses at one of them may name one that was passed over
+  for (const name of degradeTo.slice(0, -1)) legs.push(...insteadLegs(preparing, name, true));
   return {
     legs,
     route,
@@ -97,9 +102,9 @@ export function prepare(sent: ChatRequest, principal: Principal, http: Headers, 
 }
 
 /** Where a budget sends calls; what it names and is not there is left out, for it is no fault of the caller's. */
-function insteadLegs(preparing: Preparing, name: string): readonly RouteLeg[] {
+function insteadLegs(preparing: Preparing, name: string, isAgain: boolean): readonly RouteLeg[] {
   try {
-    return entryLegs({ ...preparing, insteadOf: name }, compileFallback(name));
+    return entryLegs({ ...preparing, insteadOf: name, isAgain }, compileFallback(name));
   } catch (thrown) {
     if (thrown instanceof GatewayError) return [];
     throw thrown;
@@ -176,7 +181,7 @@ function legOf(preparing: Preparing, request: ChatRequest, route: Route, targets
   };
 }
 
-function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
+function candidateOf({ principal, call, variant, covered, insteadOf, isAgain }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
   let ready: Ready | null = null;
   const { policies } = call;
   const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
@@ -206,7 +211,8 @@ function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing
   };
   return {
     key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
-    variant,
+    // what was refused when it was asked for may run when a budget sends the call there
+    variant: insteadOf === null ? variant : `${isAgain ? "again" : "instead"} ${variant}`,
     upstream: target.providerId,
     weight: target.weight,
     order: target.order,
@@ -214,6 +220,7 @@ function candidateOf({ principal, call, variant, covered, insteadOf }: Preparing
     route,
     target,
     insteadOf,
+    isAgain,
     permit,
     spoken: () => judged?.touches ?? NO_TOUCHES,
     ready: prepared,

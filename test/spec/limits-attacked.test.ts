@@ -1,0 +1,202 @@
+// Limits and budgets under callers and operators who mean no good (decisions 3.4, 4): waits taken at their word, odd end users, prices that are not known, rules
+// that change while a call runs, sums that no double holds, audit beside enforcement, calls that end before their content.
+import { describe, expect, test } from "bun:test";
+import { turnedClock } from "../admission/turned-clock.ts";
+import { OK, status } from "../harness/faults.ts";
+import { cannedUpstream } from "../harness/in-process.ts";
+import { ask, expectNothingOpen, limitedGateway, limitSet } from "../harness/limited.ts";
+import { routeOf } from "../harness/routed.ts";
+
+const MINUTE = { metric: "requests", window: "minute" } as const;
+const CALL = { max_tokens: 10 };
+const ANSWER = JSON.stringify({ id: "a", object: "chat.completion", created: 1, model: "m", choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }], usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 } });
+
+describe("a client that waits exactly as long as it was told", () => {
+  test.each([
+    ["requests of a second", { metric: "requests", window: "second", limit: 3 }],
+    ["requests of a minute", { metric: "requests", window: "minute", limit: 3 }],
+    ["tokens of an hour", { metric: "tokens", window: "hour", limit: 40 }],
+    ["requests of a day", { metric: "requests", window: "day", limit: 2 }],
+  ] as const)("[d4.3] is admitted, and not a millisecond earlier: %s", async (_, limit) => {
+    const clock = turnedClock(Date.UTC(2028, 1, 28, 23, 59, 57, 123));
+    const gateway = limitedGateway({ limits: { one: limit } }, [], {}, { clock });
+    let waits = 0;
+    for (let index = 0; index < 40; index++) {
+      clock.pass(37);
+      const heard = await ask(gateway, CALL);
+      if (heard.status === 200) continue;
+      const ms = Number(heard.headers.get("retry-after-ms"));
+      expect(Number(heard.headers.get("retry-after"))).toBe(Math.ceil(ms / 1000));
+      expect(heard.body.error.message).toContain(`try again in ${Math.ceil(ms / 1000)} s`);
+      clock.pass(ms - 1);
+      expect((await ask(gateway, CALL)).status).toBe(429);
+      clock.pass(1);
+      expect((await ask(gateway, CALL)).status).toBe(200);
+      waits += 1;
+    }
+    expect(waits).toBeGreaterThan(5);
+  });
+  test.each([
+    ["day", Date.UTC(2028, 1, 28, 23, 59, 59), Date.UTC(2028, 1, 29)],
+    ["day", Date.UTC(2028, 1, 29, 23, 59, 59), Date.UTC(2028, 2, 1)],
+    ["week", Date.UTC(2027, 11, 26, 12), Date.UTC(2027, 11, 27)],
+    ["week", Date.UTC(2027, 11, 27), Date.UTC(2028, 0, 3)],
+    ["month", Date.UTC(2028, 1, 29, 12), Date.UTC(2028, 2, 1)],
+    ["month", Date.UTC(2027, 11, 31, 23), Date.UTC(2028, 0, 1)],
+  ] as const)("[d4.1 d4.3] a budget of a %s from %p begins again at %p", async (window, from, to) => {
+    const clock = turnedClock(from);
+    const gateway = limitedGateway({ budgets: { one: { tokens: 20, window } } }, [], {}, { clock });
+    expect((await ask(gateway, CALL)).status).toBe(200);
+    const refused = await ask(gateway, CALL);
+    expect([refused.status, refused.body.error.metadata.resets_at, Number(refused.headers.get("retry-after"))]).toEqual([429, new Date(to).toISOString(), (to - from) / 1000]);
+    clock.pass(to - from - 1);
+    expect((await ask(gateway, CALL)).status).toBe(429);
+    clock.pass(1);
+    expect((await ask(gateway, CALL)).status).toBe(200);
+  });
+});
+
+describe("end users as callers invent them", () => {
+  test.each([["10 KB", "x".repeat(10_240)], ["newlines", "a\nb\r\nx-evil: 1"], ["NUL", "a\u0000b"], ["half a character", "\ud800"], ["like a key of an object", "__proto__"]])("[d4.1] %s: counted by itself, and told as it is or not at all", async (_, user) => {
+    const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user: "*", model: "*" } } } });
+    const heard = [await ask(gateway, { user }), await ask(gateway, { user }), await ask(gateway, { user: `${user}y` })];
+    expect(heard.map(({ status: code }) => code)).toEqual([200, 429, 200]);
+    expect(heard[1]!.body.error.metadata.scope.model).toBe("up0:m");
+    expect(heard[1]!.body.error.metadata.scope.user.length).toBeLessThanOrEqual(256);
+    expect(heard[1]!.headers.get("x-evil")).toBeNull();
+  });
+});
+
+describe("rules that change while calls run", () => {
+  const slow = { up0: [{ kind: "ok", delayMs: 60 } as const, OK] };
+  test("[d4.2] a budget that is taken away, lowered or made anew in the middle of a call: the call is settled where it reserved", async () => {
+    const gateway = limitedGateway({ budgets: { money: { tokens: 100, window: "total" } } }, [], slow);
+    const snapshot = gateway.context.snapshot() as { limitRules: ReturnType<typeof limitSet> };
+    const running = ask(gateway, CALL);
+    await Bun.sleep(20);
+    snapshot.limitRules = limitSet({});
+    expect((await ask(gateway, CALL)).status).toBe(200);
+    snapshot.limitRules = limitSet({ budgets: { money: { tokens: 15, window: "total" } } });
+    // the first call has 16 of 15 set aside
+    const refused = await ask(gateway, { max_tokens: 1 });
+    expect([refused.status, refused.body.error.metadata]).toMatchObject([429, { remaining: 0, limit_value: 15, resets_at: null, reason: "budget_exceeded" }]);
+    expect((await running).status).toBe(200);
+    expect((await ask(gateway, { max_tokens: 1 })).status).toBe(200);
+    expect(gateway.records.at(-1)!.limits).toMatchObject([{ before: 8, reserved: 7, settled: 8, after: 16 }]);
+    expectNothingOpen(gateway);
+  });
+  test("[d4.3] a limit that is lowered below what was used: when enough of it has left there is room", async () => {
+    const clock = turnedClock();
+    const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 10 } } }, [], {}, { clock });
+    for (let index = 0; index < 8; index++) {
+      clock.pass(2_000);
+      expect((await ask(gateway)).status).toBe(200);
+    }
+    (gateway.context.snapshot() as { limitRules: ReturnType<typeof limitSet> }).limitRules = limitSet({ limits: { one: { ...MINUTE, limit: 3 } } });
+    const refused = await ask(gateway);
+    expect(refused.body.error.metadata).toMatchObject({ remaining: 0, limit_value: 3 });
+    clock.pass(Number(refused.headers.get("retry-after-ms")) - 1);
+    expect((await ask(gateway)).status).toBe(429);
+    clock.pass(1);
+    expect((await ask(gateway)).status).toBe(200);
+  });
+  test.each([["limit", { limits: { zero: { ...MINUTE, limit: 0 } } }], ["places", { limits: { zero: { metric: "concurrency", limit: 0 } } }], ["tokens", { budgets: { zero: { tokens: 0, window: "day" } } }], ["money", { budgets: { zero: { usd: "0", window: "day" } } }]])("[d4.3] a %s of nothing admits nothing, and says that waiting is of no use", async (_, rules) => {
+    const gateway = limitedGateway(rules);
+    const heard = await ask(gateway, CALL);
+    expect([heard.status, heard.body.error.metadata.reason, heard.headers.get("retry-after"), heard.headers.get("x-should-retry"), gateway.sent.length]).toEqual([429, "exceeds_limit", null, "false", 0]);
+  });
+});
+
+describe("prices that are not known", () => {
+  test("[d4.5] an address of the caller's own, and an inline list, do not run under a budget of money; unless it says so, they count nothing", async () => {
+    const own = { model: "up0:m", base_url: "http://10.0.0.1/v1", api_key: "mine", ...CALL };
+    const list = { model: "any", model_list: [{ model_name: "any", params: { model: "up0:m", base_url: "http://10.0.0.1/v1", api_key: "mine" } }], ...CALL };
+    for (const [unpriced, code] of [["deny", 403], ["allow", 200]] as const) {
+      const gateway = limitedGateway({ budgets: { money: { usd: "1", window: "day", unpriced } } }, [], {}, { upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: ANSWER }) });
+      for (const fields of [own, list]) {
+        const heard = await ask(gateway, fields);
+        expect([heard.status, heard.body.error?.code]).toEqual([code, code === 403 ? "model_unpriced" : undefined]);
+      }
+      expect(gateway.records.every(({ limits }) => limits.every(({ after }) => after === 0))).toBe(true);
+    }
+  });
+});
+
+describe("sums", () => {
+  test("[d4.6 d4.7] a bound that no double counts leaves what an account in audit mode has counted as it was", async () => {
+    const gateway = limitedGateway({ limits: { watch: { metric: "tokens", window: "day", limit: 100, mode: "audit" } }, budgets: { spent: { usd: "1000000", window: "total", mode: "audit" } } });
+    await ask(gateway, CALL);
+    expect((await ask(gateway, { max_tokens: 9_007_199_254_740_991, n: 128 })).status).toBe(200);
+    expect(gateway.records.map(({ limits }) => limits.map(({ after }) => after))).toEqual([[8, 11_000], [16, 22_000]]);
+  });
+  test("[d4.7] the dearest budget there is, to the last nano-dollar", async () => {
+    const gateway = limitedGateway({ budgets: { all: { usd: "1000000", window: "total" } } });
+    const heard = await ask(gateway, { max_tokens: 500_000_000_000 });
+    expect(heard.body.error.metadata).toMatchObject({ reason: "exceeds_limit", limit_value: "1000000", remaining: "1000000" });
+    expect((await ask(gateway, { max_tokens: 499_999_999_997 })).status).toBe(200);
+    expect(gateway.records[1]!.limits[0]).toMatchObject({ reserved: 1e15, settled: 11_000, after: 11_000 });
+  });
+});
+
+describe("audit beside enforcement", () => {
+  test("[d4.6] a rule that watches takes nothing of one that counts, and refuses nothing, whatever it would have done", async () => {
+    const gateway = limitedGateway({
+      limits: { enforced: { ...MINUTE, limit: 3 }, watched: { ...MINUTE, limit: 0, mode: "audit" }, places: { metric: "concurrency", limit: 0, mode: "audit" } },
+      budgets: { unpriced: { usd: "0.000001", window: "day", mode: "audit", thresholds: [{ percent: 1, degrade_to: "up1:free" }] } },
+    });
+    const heard = [];
+    for (let index = 0; index < 4; index++) heard.push(await ask(gateway, { ...CALL, model: "up0:small" }));
+    expect(heard.map(({ status: code }) => code)).toEqual([200, 200, 200, 429]);
+    expect(heard.slice(0, 3).map(({ headers }) => [headers.get("x-gateway-model"), headers.get("x-ratelimit-limit-requests"), headers.get("x-ratelimit-remaining-requests")])).toEqual([["up0:small", "3", "2"], ["up0:small", "3", "1"], ["up0:small", "3", "0"]]);
+    expect(heard[3]!.body.error.metadata.limit).toBe("enforced");
+    // what was refused is not counted where it is only watched
+    expect(await ask(gateway, CALL).then(() => gateway.records.at(-1)!.limits.map(({ id, before }) => [id, before]))).toEqual([["id_enforced", 3]]);
+  });
+});
+
+describe("budgets that send calls elsewhere", () => {
+  test("[d4.6] a route that sends back, and one in a circle: each is tried once, and the answer comes", async () => {
+    const budgets = {
+      a: { usd: "0.00006", window: "day", scope: { route: "one" }, thresholds: [{ percent: 10, degrade_to: "route:two" }] },
+      b: { usd: "0.00006", window: "day", scope: { route: "two" }, thresholds: [{ percent: 10, degrade_to: "route:one" }] },
+    } as const;
+    const gateway = limitedGateway({ budgets }, [routeOf("one", ["up0:m"]), routeOf("two", ["up1:m"])]);
+    const heard = [];
+    for (let index = 0; index < 6; index++) heard.push(await ask(gateway, { ...CALL, model: undefined, route: index % 2 === 0 ? "one" : "two" }));
+    expect(heard.map(({ status: code, headers }) => headers.get("x-gateway-model") ?? code)).toEqual(["up0:m", "up1:m", "up1:m", "up0:m", "up1:m", "up0:m"]);
+    expect([(await ask(gateway, { max_tokens: 30, model: undefined, route: "one" })).status, gateway.sent.length]).toEqual([429, 6]);
+    expectNothingOpen(gateway);
+  });
+  test("[d4.6] where the second budget would refuse as well, its own cheaper model is tried, in whichever order they were configured", async () => {
+    const budgets = {
+      all: { tokens: 20, window: "day", scope: { provider: "up1" }, thresholds: [{ percent: 100, degrade_to: "up2:free" }] },
+      money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] },
+    } as const;
+    const gateway = limitedGateway({ budgets });
+    const heard = [];
+    for (let index = 0; index < 3; index++) heard.push((await ask(gateway, CALL)).headers.get("x-gateway-model"));
+    expect(heard).toEqual(["up1:free", "up2:free", "up2:free"]);
+  });
+  test.each([["asked for", { model: "up1:free" }], ["the next of the route's targets", { model: undefined, route: "r" }], ["a fallback of the request", { fallbacks: ["up1:free"] }]])("[d4.6] a cheaper model that was %s as well is where the call goes", async (_, fields) => {
+    const gateway = limitedGateway({ budgets: { money: { usd: "0.0001", window: "day", thresholds: [{ percent: 5, degrade_to: "up1:free" }] } } }, [routeOf("r", ["up0:m", "up1:free"])]);
+    expect((await ask(gateway, CALL)).status).toBe(200);
+    const heard = await ask(gateway, { ...CALL, ...fields });
+    expect([heard.status, heard.headers.get("x-gateway-model"), gateway.upstream.targets()]).toEqual([200, "up1:free", ["up0", "up1"]]);
+  });
+  test("[d4.6] a cheaper model that fails is not called a second time", async () => {
+    const money = { usd: "0.00001", window: "day", thresholds: [{ percent: 50, degrade_to: "up1:free" }, { percent: 100, degrade_to: "up2:free" }] } as const;
+    const gateway = limitedGateway({ budgets: { money } }, [], { up1: [status(500)], up2: [status(500)] });
+    expect([(await ask(gateway, CALL)).status, gateway.upstream.targets()]).toEqual([502, ["up1", "up2"]]);
+  });
+  test("[d3.4 d4.6] a caller who may not call the cheaper model hears of his budget, and not of a model that he did not name", async () => {
+    const gateway = limitedGateway({ budgets: { money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] } } }, [], {}, { token: { models: ["up0:*"] } });
+    expect((await ask(gateway, CALL)).body.error).toMatchObject({ code: "insufficient_quota" });
+  });
+});
+
+describe("choices that are several calls", () => {
+  test("[d4.2] each is a request where attempts are counted, and all of them or none are admitted", async () => {
+    const gateway = limitedGateway({ limits: { there: { ...MINUTE, limit: 4, scope: { provider: "up0" } } } }, [], { up0: [status(500), OK] });
+    expect([(await ask(gateway, { n: 2, num_retries: 1 })).status, gateway.records[0]!.limits.map(({ settled }) => settled)]).toEqual([200, [1, 1]]);
+  });
+});
