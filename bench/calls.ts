@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { table } from "../docs/markdown.ts";
 import type { CallRecord } from "../src/core/record.ts";
 import type { CallStore } from "../src/store/calls.ts";
-import type { LedgerRow } from "../src/store/ledger.ts";
+import { rowOf } from "../src/store/journal-row.ts";
 import { openSqliteCalls } from "../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
 /** As much as the ledger ships at once, and how many of the last rows go in so; those before go in by larger batches, which is quicker. */
-const BATCH = 200;
+const BATCH = 2000;
 const MEASURED = 20_000;
 const LARGE_BATCH = 5000;
 const RUNS = 5;
@@ -40,7 +40,7 @@ export async function measureCalls(rows: number): Promise<CallFigures> {
     const calls = openSqliteCalls({ file });
     try {
       const fill = async (from: number, to: number, batch: number): Promise<void> => {
-        for (let at = from; at < to; at += batch) await calls.ingest(Array.from({ length: Math.min(batch, to - at) }, (_, index) => row(at + index, rows)));
+        for (let at = from; at < to; at += batch) await calls.ingest(Array.from({ length: Math.min(batch, to - at) }, (_, index) => rowOf(Buffer.from(JSON.stringify(record(at + index, rows))), true)));
       };
       const before = Math.max(0, rows - MEASURED);
       await fill(0, before, LARGE_BATCH);
@@ -61,14 +61,14 @@ const FROM = Date.UTC(2026, 0, 1);
 const MODELS = Array.from({ length: 12 }, (_, index) => `model-${index}`);
 
 /** The same for the same number, spread over the days, and evenly enough over everything else. */
-function row(number: number, rows: number): LedgerRow {
+function record(number: number, rows: number): CallRecord {
   const mixed = Math.imul(number + 1, 2_654_435_761) >>> 0;
   const token = mixed % 200;
   const failed = mixed % 20 === 0;
   const model = (token + (mixed % 5 === 0 ? 1 : 0)) % MODELS.length;
   const prompt = 200 + (mixed % 4000);
   const completion = 20 + (mixed % 800);
-  const record: CallRecord = {
+  return {
     traceId: `${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(24, "0")}`, startedAtMs: FROM + Math.floor((number / rows) * DAYS * DAY_MS), clientRequestId: null, otelTraceId: null, snapshotVersion: 3,
     tokenId: `token${token}`, tenantId: `tenant-${token % 10}`, projectId: `project-${token % 40}`, userId: null, endUser: mixed % 3 === 0 ? `user-${mixed % 5000}` : null, modelAsked: "openai:model", route: token % 2 === 0 ? "fast" : "direct",
     provider: model % 4 === 0 ? "anthropic" : "openai", model: MODELS[model]!, stream: mixed % 2 === 0, explained: false, status: failed ? 502 : 200, code: failed ? "upstream_error" : null, errorDetail: null,
@@ -78,7 +78,6 @@ function row(number: number, rows: number): LedgerRow {
     cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" }, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: { team: "search" },
     firstContentMs: 400, totalMs: mixed % 20_000, ownMs: 0.2,
   };
-  return { record, settled: true };
 }
 
 async function questions(calls: CallStore): Promise<Readonly<Record<string, number>>> {

@@ -1,5 +1,5 @@
 // Records as rows of the tables of calls, and what a row adds to the sums.
-import { type CallColumns, DIMENSION_COLUMNS, type DimensionColumns, SUM_COLUMNS } from "./call-schema.ts";
+import { type CallColumns, type DimensionColumns, SUM_COLUMNS } from "./call-schema.ts";
 import { type CallSummary, LATENCY_BOUNDS_MS } from "./calls.ts";
 import type { LedgerRow } from "./ledger.ts";
 import { fromInteger } from "./schema.ts";
@@ -89,53 +89,57 @@ export interface SumRow {
 /** Sums stop here: a row that could not be added to would stop everything that comes behind it. */
 export const MOST_OF_A_SUM = 9_000_000_000_000_000_000n;
 
+/** SQL that adds a row's sum to the one that is there, without ever being more than the column holds. */
+export function raisedSum(table: string, column: string): string {
+  return `"${column}" = case when "${table}"."${column}" > ${MOST_OF_A_SUM} - excluded."${column}" then ${MOST_OF_A_SUM} else "${table}"."${column}" + excluded."${column}" end`;
+}
+
 /** What calls add to the hours. In the order of their keys, so that two writers never wait for each other. */
 export function hourSums(calls: readonly CallColumns[]): readonly SumRow[] {
-  return gathered(calls.filter(isCounted), (call) => ({ hour_ms: call.time_ms - (call.time_ms % HOUR_MS), ...dimensionsOf(call) }));
+  return gathered(calls, HOUR_MS, (hour_ms, call) => ({ hour_ms, ...dimensionsOf(call) }), () => "");
 }
 
 /** What calls add to the days of the end users that they name. */
 export function userDaySums(calls: readonly CallColumns[]): readonly SumRow[] {
-  return gathered(calls.filter((call) => isCounted(call) && call.end_user !== ""), (call) => ({ day_ms: call.time_ms - (call.time_ms % DAY_MS), ...dimensionsOf(call), end_user: call.end_user }));
+  return gathered(calls.filter((call) => call.end_user !== ""), DAY_MS, (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }), (call) => call.end_user);
 }
 
-const isCounted = ({ explained }: CallColumns): boolean => explained === 0n;
-
-function dimensionsOf(call: CallColumns): DimensionColumns {
-  return Object.fromEntries(DIMENSION_COLUMNS.map((column) => [column, call[column]])) as unknown as DimensionColumns;
+function dimensionsOf({ tenant_id, project_id, token_id, user_id, route, provider, model }: CallColumns): DimensionColumns {
+  return { tenant_id, project_id, token_id, user_id, route, provider, model };
 }
 
-function gathered(calls: readonly CallColumns[], keyOf: (call: CallColumns) => Readonly<Record<string, string | bigint>>): readonly SumRow[] {
+/** By time and dimensions, and what `further` tells apart. An explanation is in no sum. */
+function gathered(calls: readonly CallColumns[], spanMs: bigint, keyOf: (atMs: bigint, call: CallColumns) => SumRow["key"], further: (call: CallColumns) => string): readonly SumRow[] {
   const rows = new Map<string, SumRow>();
   for (const call of calls) {
-    const key = keyOf(call);
-    const name = Object.values(key).map(String).join("\0");
+    if (call.explained !== 0n) continue;
+    const atMs = call.time_ms - (call.time_ms % spanMs);
+    const name = `${atMs}\0${call.tenant_id}\0${call.project_id}\0${call.token_id}\0${call.user_id}\0${call.route}\0${call.provider}\0${call.model}\0${further(call)}`;
     let row = rows.get(name);
-    if (row === undefined) rows.set(name, (row = { key, sums: SUM_COLUMNS.map(() => 0n) }));
-    addedBy(call).forEach((value, index) => {
-      const sum = row.sums[index]! + value;
-      row.sums[index] = sum > MOST_OF_A_SUM ? MOST_OF_A_SUM : sum;
-    });
+    if (row === undefined) rows.set(name, (row = { key: keyOf(atMs, call), sums: SUM_COLUMNS.map(() => 0n) }));
+    add(call, row.sums);
   }
   return [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }
 
-/** For each of SUM_COLUMNS. */
-function addedBy(call: CallColumns): readonly bigint[] {
+/** To each of SUM_COLUMNS. */
+function add(call: CallColumns, sums: bigint[]): void {
   const isUnpriced = call.cost_nano_usd === null && call.prompt_tokens + call.completion_tokens > 0n;
-  const above = LATENCY_BOUNDS_MS.findIndex((bound) => call.total_ms <= BigInt(bound));
-  const bucket = above < 0 ? LATENCY_BOUNDS_MS.length : above;
-  return [
-    1n,
-    call.status >= 400n ? 1n : 0n,
-    isUnpriced ? 1n : 0n,
-    call.prompt_tokens,
-    call.completion_tokens,
-    call.cached_tokens,
-    call.reasoning_tokens,
-    call.cost_nano_usd ?? 0n,
-    call.total_ms,
-    ...Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, (_, index) => (index === bucket ? 1n : 0n)),
-  ];
+  const totalMs = Number(call.total_ms);
+  const above = LATENCY_BOUNDS_MS.findIndex((bound) => totalMs <= bound);
+  const raise = (index: number, more: bigint): void => {
+    if (more === 0n) return;
+    const sum = sums[index]! + more;
+    sums[index] = sum > MOST_OF_A_SUM ? MOST_OF_A_SUM : sum;
+  };
+  raise(0, 1n);
+  raise(1, call.status >= 400n ? 1n : 0n);
+  raise(2, isUnpriced ? 1n : 0n);
+  raise(3, call.prompt_tokens);
+  raise(4, call.completion_tokens);
+  raise(5, call.cached_tokens);
+  raise(6, call.reasoning_tokens);
+  raise(7, call.cost_nano_usd ?? 0n);
+  raise(8, call.total_ms);
+  raise(9 + (above < 0 ? LATENCY_BOUNDS_MS.length : above), 1n);
 }
-

@@ -2,8 +2,8 @@
 // (its process had ended) and is told as settled later takes the place of the first row, and the sums are corrected; everything else that comes again is nothing.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
-import { columnsOf, hourSums, MOST_OF_A_SUM, type SumRow, userDaySums } from "./call-columns.ts";
-import { CALL_COLUMNS, type CallColumns, type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { columnsOf, hourSums, raisedSum, type SumRow, userDaySums } from "./call-columns.ts";
+import { CALL_COLUMNS, type CallColumns, type CallSchema, DETAIL_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
 import type { LedgerRow } from "./ledger.ts";
 
 type Tx = Transaction<CallSchema>;
@@ -15,21 +15,28 @@ export interface Incoming {
   readonly detail: string;
 }
 
+/** How rows go in within a transaction, as the database likes it best. */
+export interface CallInserts {
+  /** Gives the calls that were not there; those that were are left as they are. */
+  calls(tx: Tx, rows: readonly Incoming[]): Promise<readonly Incoming[]>;
+  details(tx: Tx, rows: readonly Incoming[]): Promise<void>;
+  addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void>;
+}
+
+export type SumTable = "call_hour" | "call_user_day";
+
 export function incomingOf(row: LedgerRow): Incoming {
   return { columns: columnsOf(row), detail: row.text ?? JSON.stringify(row.record) };
 }
 
-export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incoming[]): Promise<void> {
+export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incoming[], inserts: CallInserts = BY_STATEMENTS_OF_MANY): Promise<void> {
   const batch = deduplicated(rows);
   if (batch.size === 0) return;
   await db.transaction().execute(async (tx) => {
-    const added: Incoming[] = [];
-    const again: Incoming[] = [];
-    for (const part of parts([...batch.values()].toSorted((a, b) => (a.columns.trace_id < b.columns.trace_id ? -1 : 1)))) {
-      const inserted = await insertMany<{ readonly trace_id: string }>(tx, "call", CALL_COLUMNS, part.map(({ columns }) => ({ ...columns })), () => sql`on conflict (trace_id) do nothing returning trace_id`);
-      const ids = new Set(inserted.map(({ trace_id: id }) => id));
-      for (const one of part) (ids.has(one.columns.trace_id) ? added : again).push(one);
-    }
+    const sorted = [...batch.values()].toSorted((a, b) => (a.columns.trace_id < b.columns.trace_id ? -1 : 1));
+    const added = await inserts.calls(tx, sorted);
+    const isNew = new Set(added);
+    const again = added.length === sorted.length ? [] : sorted.filter((one) => !isNew.has(one));
     const late = again.filter(({ columns }) => columns.settled === 1n);
     const before = late.length === 0 ? [] : await takeUnsettled(tx, late);
     const replaced = late.filter(({ columns }) => before.some(({ trace_id: id }) => id === columns.trace_id));
@@ -37,13 +44,12 @@ export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incomin
       await tx.updateTable("call").set(columns).where("trace_id", "=", id).execute();
       await tx.updateTable("call_detail").set({ record: detail }).where("trace_id", "=", id).execute();
     }
-    for (const part of parts(added))
-      await insertMany(tx, "call_detail", DETAIL_COLUMNS, part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })), () => sql`on conflict (trace_id) do nothing`);
+    await inserts.details(tx, added);
     const counted = [...added, ...replaced].map(({ columns }) => columns);
     await takeOff(tx, "call_hour", hourSums(before));
     await takeOff(tx, "call_user_day", userDaySums(before));
-    await addUp(tx, "call_hour", hourSums(counted));
-    await addUp(tx, "call_user_day", userDaySums(counted));
+    await inserts.addUp(tx, "call_hour", hourSums(counted));
+    await inserts.addUp(tx, "call_user_day", userDaySums(counted));
   });
 }
 
@@ -65,26 +71,29 @@ async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readon
   return taken;
 }
 
-const DETAIL_COLUMNS = ["trace_id", "time_ms", "record"] as const;
-
-type SumTable = "call_hour" | "call_user_day";
-
-async function addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void> {
-  for (const part of parts(rows)) {
-    const keys = Object.keys(part[0]!.key);
-    const values = part.map(({ key, sums }) => ({ ...key, ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])) }));
-    const raised = () => sql.join(SUM_COLUMNS.map((column) => sql`${sql.ref(column)} = ${raisedSum(table, column)}`));
-    await insertMany(tx, table, [...keys, ...SUM_COLUMNS], values, () => sql`on conflict (${sql.join(keys.map((column) => sql.ref(column)))}) do update set ${raised()}`);
-  }
-}
-
-/** Without ever being more than the column holds. */
-function raisedSum(table: SumTable, column: string) {
-  const there = sql.ref(`${table}.${column}`);
-  const more = sql.ref(`excluded.${column}`);
-  const most = sql.lit(MOST_OF_A_SUM);
-  return sql<bigint>`case when ${there} > ${most} - ${more} then ${most} else ${there} + ${more} end`;
-}
+/** For a database behind a connection: few and long statements. */
+const BY_STATEMENTS_OF_MANY: CallInserts = {
+  async calls(tx, rows) {
+    const ids = new Set<string>();
+    for (const part of parts(rows)) {
+      const inserted = await insertMany<{ readonly trace_id: string }>(tx, "call", CALL_COLUMNS, part.map(({ columns }) => ({ ...columns })), () => sql`on conflict (trace_id) do nothing returning trace_id`);
+      for (const { trace_id: id } of inserted) ids.add(id);
+    }
+    return rows.filter(({ columns }) => ids.has(columns.trace_id));
+  },
+  async details(tx, rows) {
+    for (const part of parts(rows))
+      await insertMany(tx, "call_detail", DETAIL_COLUMNS, part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })), () => sql`on conflict (trace_id) do nothing`);
+  },
+  async addUp(tx, table, rows) {
+    for (const part of parts(rows)) {
+      const keys = Object.keys(part[0]!.key);
+      const values = part.map(({ key, sums }) => ({ ...key, ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])) }));
+      const raised = () => sql.raw(SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", "));
+      await insertMany(tx, table, [...keys, ...SUM_COLUMNS], values, () => sql`on conflict (${sql.join(keys.map((column) => sql.ref(column)))}) do update set ${raised()}`);
+    }
+  },
+};
 
 async function takeOff(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void> {
   for (const { key, sums } of rows) {

@@ -40,6 +40,8 @@ export const CALL_COLUMNS = [
   "first_content_ms", "settled",
 ] as const satisfies readonly (keyof CallColumns)[];
 
+export const DETAIL_COLUMNS = ["trace_id", "time_ms", "record"] as const;
+
 export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
 export const SUM_COLUMNS: readonly string[] = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms", ...LATENCY_COLUMNS];
 

@@ -4,11 +4,12 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { columnsOf } from "./call-columns.ts";
-import { ingestCalls } from "./call-ingest.ts";
+import { type CallInserts, type Incoming, ingestCalls } from "./call-ingest.ts";
 import { findCall, listCalls, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { parseClosing } from "./journal-row.ts";
 import { openDatabase } from "./sqlite.ts";
+import { sqliteInserts } from "./sqlite-inserts.ts";
 import { StoreError, type StoreErrorKind } from "./store.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
@@ -17,10 +18,11 @@ export interface WorkerSetup {
   readonly role: "write" | "read";
 }
 
-/** A row of the ledger as it is handed over: its text is what is kept. */
-export interface WrittenRow {
-  readonly detail: string;
-  readonly settled: boolean;
+/** Rows of the ledger as they are handed over: UTF-8 of their texts one behind the other, which are what is kept; where each ends; 1 for a settled one. */
+export interface WrittenRows {
+  readonly bytes: Uint8Array;
+  readonly ends: Uint32Array;
+  readonly settled: Uint8Array;
 }
 
 export interface WorkerRequest {
@@ -38,27 +40,42 @@ export interface WorkerReply {
 
 type Db = Kysely<CallSchema>;
 
+interface OpenCalls {
+  readonly db: Db;
+  readonly inserts: CallInserts;
+  readonly close: () => Promise<void>;
+}
+
 const METHODS = {
-  ingest: (db: Db, rows: readonly WrittenRow[]) => ingestCalls(db, rows.map(({ detail, settled }) => ({ detail, columns: columnsOf({ record: parseClosing(detail), settled }) }))),
-  prune: (db: Db, before: Parameters<typeof prune>[1]) => prune(db, before),
-  listCalls: (db: Db, ...args: Parameters<typeof listCalls> extends [Db, ...infer Rest] ? Rest : never) => listCalls(db, ...args),
-  findCall: (db: Db, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
-  usage: (db: Db, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) => usage(db, ...args),
-  usageTotals: (db: Db, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
-  spent: (db: Db, query: Parameters<typeof spent>[1]) => spent(db, query),
+  ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows) => ingestCalls(db, incomingRows(rows), inserts),
+  prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
+  listCalls: ({ db }: OpenCalls, ...args: Parameters<typeof listCalls> extends [Db, ...infer Rest] ? Rest : never) => listCalls(db, ...args),
+  findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
+  usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) => usage(db, ...args),
+  usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
+  spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
 };
+
+function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from(ends, (end, index) => {
+    const detail = text.toString("utf8", index === 0 ? 0 : ends[index - 1], end);
+    return { detail, columns: columnsOf({ record: parseClosing(detail), settled: settled[index] === 1 }) };
+  });
+}
 
 /** Kilobytes. The index of trace ids is written to at random places. */
 const WRITE_CACHE_KIB = 65_536;
 const READ_CACHE_KIB = 16_384;
 
-async function openCalls({ file, role }: WorkerSetup): Promise<{ readonly db: Db; readonly close: () => Promise<void> }> {
+async function openCalls({ file, role }: WorkerSetup): Promise<OpenCalls> {
   const { database, connection } = await openDatabase({ file });
   database.run(`pragma cache_size = -${role === "write" ? WRITE_CACHE_KIB : READ_CACHE_KIB}`);
   if (role === "read") database.run("pragma query_only = on");
   const db = new Kysely<CallSchema>({ dialect: bunSqliteDialect({ database, ...connection }) });
   return {
     db,
+    inserts: sqliteInserts(database, connection.explain),
     async close() {
       await db.destroy();
       database.close();
@@ -78,8 +95,8 @@ if (parentPort !== null) {
   let turn: Promise<unknown> = Promise.resolve();
   const answer = async ({ id, method, args }: WorkerRequest): Promise<void> => {
     try {
-      const { db, close } = await opening;
-      const result = method === "close" ? await close() : await (METHODS[method] as (db: Db, ...args: readonly unknown[]) => Promise<unknown>)(db, ...args);
+      const calls = await opening;
+      const result = method === "close" ? await calls.close() : await (METHODS[method] as (calls: OpenCalls, ...args: readonly unknown[]) => Promise<unknown>)(calls, ...args);
       port.postMessage({ id, result } satisfies WorkerReply);
     } catch (thrown) {
       port.postMessage(replyTo(id, thrown));

@@ -6,6 +6,8 @@ export type EntryKind = "opening" | "closing" | "unsettled";
 
 export interface JournalEntry {
   readonly kind: EntryKind;
+  /** UTF-8 of the text, in place. */
+  readonly bytes: Buffer;
   readonly text: string;
   /** Where the next entry begins. */
   readonly end: number;
@@ -57,7 +59,15 @@ export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial"
   const end = from + TEXT_AT + length;
   if (end > bytes.length) return "partial";
   if (Bun.hash.crc32(bytes.subarray(from + LENGTH_AT, end)) !== bytes.readUInt32LE(from + CHECKSUM_AT)) return "damaged";
-  return { kind, text: bytes.toString("utf8", from + TEXT_AT, end), end };
+  const text = bytes.subarray(from + TEXT_AT, end);
+  return {
+    kind,
+    bytes: text,
+    get text() {
+      return text.toString("utf8");
+    },
+    end,
+  };
 }
 
 /** Where the next whole entry begins, at or after `from`; null: there is none. */

@@ -36,13 +36,16 @@ export function parseClosing(text: string): CallRecord {
   return { ...EMPTY, ...(JSON.parse(text) as CallRecord) };
 }
 
-/** A row for the database, whose record is parsed only where it is looked at. */
-export function rowOf(text: string, settled: boolean): LedgerRow {
+/** A row for the database, whose text is read and whose record is parsed only where they are looked at. */
+export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
   return {
-    text,
+    bytes,
     settled,
+    get text() {
+      return bytes.toString("utf8");
+    },
     get record() {
-      return parseClosing(text);
+      return parseClosing(bytes.toString("utf8"));
     },
   };
 }

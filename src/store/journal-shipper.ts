@@ -7,8 +7,10 @@ import { type JournalPlace, readShipped, rejectedPath, segmentPath, segmentsOf, 
 import { rowOf } from "./journal-row.ts";
 import type { LedgerRow, LedgerSink } from "./ledger.ts";
 
-/** A batch has a price of its own in the database; a larger one keeps the event loop for longer when it is handed to a thread. */
-const BATCH_ROWS = 500;
+/** A batch has a price of its own in the database, and rows of one batch share pages that are written: two thousand take two thirds of the time of as many in fives. */
+const BATCH_ROWS = 2000;
+/** What is read when a batch has so much is its last: it is held in memory, and copied to a thread. */
+const BATCH_BYTES = 4 * 1024 * 1024;
 /** Read and parsed at a time: a fifth of a millisecond of the event loop. */
 const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 200;
@@ -44,6 +46,8 @@ interface Batch {
   readonly end: number;
   /** The segment has no more, and another one follows. */
   readonly isSegmentOver: boolean;
+  /** There may be more behind it. */
+  readonly isFull: boolean;
 }
 
 export class JournalShipper {
@@ -132,7 +136,7 @@ export class JournalShipper {
     if (isWhole) this.#place = { ...this.#place, offset: batch.end };
     if (batch.isSegmentOver && isWhole) return await this.#leaveSegment();
     if (this.#options.clock.monotonic() - this.#persistedMs >= PERSIST_MS) await this.#persist();
-    return batch.rows.length >= BATCH_ROWS || !isWhole;
+    return batch.isFull || !isWhole;
   }
 
   /** False: there is no segment. */
@@ -163,11 +167,13 @@ export class JournalShipper {
     const ends: number[] = [];
     let end = offset;
     let chunkBytes = CHUNK_BYTES;
-    while (rows.length < maxRows) {
+    let size = 0;
+    const isFull = (): boolean => rows.length >= maxRows || size >= BATCH_BYTES;
+    while (!isFull()) {
       const isSealed = this.#sealedSegment === segment;
       const { bytes, isLast } = await this.#chunk(segment, end, chunkBytes);
       let at = 0;
-      while (rows.length < maxRows) {
+      while (!isFull()) {
         const entry = readEntry(bytes, at);
         if (entry === "damaged") {
           const next = nextEntry(bytes, at + 1);
@@ -178,25 +184,26 @@ export class JournalShipper {
         else {
           at = entry.end;
           if (entry.kind === "opening") continue;
-          rows.push(rowOf(entry.text, entry.kind === "closing"));
+          rows.push(rowOf(entry.bytes, entry.kind === "closing"));
           ends.push(end + at);
+          size += entry.bytes.length;
         }
       }
       end += at;
-      if (rows.length >= maxRows) break;
+      if (isFull()) break;
       if (isLast && !isSealed) {
-        if ((segmentsOf(this.#options.folder).at(-1) ?? segment) <= segment) return { rows, ends, end, isSegmentOver: false };
+        if ((segmentsOf(this.#options.folder).at(-1) ?? segment) <= segment) return { rows, ends, end, isSegmentOver: false, isFull: false };
         // it takes no more rows: once more, for those that came after the bytes were read
         this.#sealedSegment = segment;
         continue;
       }
       if (isLast) {
         if (at < bytes.length) this.#tellDamage(segment, end, end + bytes.length - at);
-        return { rows, ends, end, isSegmentOver: true };
+        return { rows, ends, end, isSegmentOver: true, isFull: false };
       }
       chunkBytes = at === 0 ? chunkBytes * 2 : CHUNK_BYTES;
     }
-    return { rows, ends, end, isSegmentOver: false };
+    return { rows, ends, end, isSegmentOver: false, isFull: true };
   }
 
   async #chunk(segment: number, offset: number, length: number): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {

@@ -25,8 +25,9 @@ export const noLedger: Ledger = { refusal: () => null, open: ({ traceId }) => ({
 
 /** One call as the call store takes it. */
 export interface LedgerRow {
-  /** JSON of the record, where it was written before; `record` is parsed when it is asked for. */
+  /** JSON of the record, where it was written before, and its UTF-8; `text` and `record` are made when they are asked for. */
   readonly text?: string;
+  readonly bytes?: Uint8Array;
   readonly record: CallRecord;
   /** False: the process ended before the call did, and usage, cost and limits are what was reserved. */
   readonly settled: boolean;
@@ -36,7 +37,7 @@ export interface LedgerRow {
 export interface LedgerSink {
   /**
    * All of them, or it rejects and none; a row whose trace id is there already changes nothing, but for a settled one in the place of one that is not. The same rows come again after a failure, and after a crash.
-   * Five hundred at a time at most, one batch after the other.
+   * Two thousand at a time at most, of some megabytes together, one batch after the other.
    */
   ingest(rows: readonly LedgerRow[]): Promise<void>;
 }
