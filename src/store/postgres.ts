@@ -46,8 +46,7 @@ export function openPostgresDatabase({ url, sealer, clock, poolSize = 10, statem
     types: { getTypeParser },
   };
   const pool = new pg.Pool({ ...connection, max: poolSize });
-  // without it, a connection that is lost while it is idle would end the process; the next statement tells what is wrong
-  pool.on("error", () => {});
+  expectLostConnections(pool);
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   const listener = followPostgres(() => new pg.Client(connection), CHANNEL);
   let closed = false;
@@ -66,6 +65,12 @@ export function openPostgresDatabase({ url, sealer, clock, poolSize = 10, statem
     },
   });
   return { db, kind: "postgres", store: explaining(store, (error) => explained(error, name)) };
+}
+
+/** A connection may be lost while it is idle, and within a transaction between two statements. Both are errors without anybody who waits; the next statement tells what is wrong. */
+function expectLostConnections(pool: pg.Pool): void {
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
 }
 
 /** Integers as bigints, also sums of them; everything else as the driver has it. */

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import pg from "pg";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { writes } from "../harness/store-writes.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";
@@ -32,6 +33,25 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     return { url, store: database.store };
   };
   const failure = (attempt: Promise<unknown>): Promise<unknown> => attempt.then(() => null, (error: unknown) => error);
+
+  test("a connection that is cut within a transaction, between two statements, fails that change and nothing else", async () => {
+    const { url, store } = await opened();
+    const faults: unknown[] = [];
+    const note = (fault: unknown): void => void faults.push(fault);
+    process.on("uncaughtException", note);
+    const failed = await failure(
+      store.change(LOCAL_ACTOR, async (writer) => {
+        await statement(url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
+        await Bun.sleep(100);
+        return writer.listTenants({ limit: 1 });
+      }),
+    );
+    process.off("uncaughtException", note);
+    expect(String(failed)).toContain("cannot be reached");
+    expect(faults).toEqual([]);
+    expect(await store.revision()).toBeString();
+    await store.close();
+  });
 
   test("a change is told by notification, also after every connection was cut, and lost notifications lose no change", async () => {
     const { url, store } = await opened();

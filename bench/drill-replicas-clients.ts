@@ -1,0 +1,72 @@
+// Clients of the drill of replicas: they call one gateway after the other, as behind a balancer, and go on at the next when one is gone.
+import type { GatewayProcess } from "../test/harness/gateway-process.ts";
+import type { Clients } from "./drill-clients.ts";
+
+export interface Answer {
+  /** 0: it was cut. */
+  readonly status: number;
+  readonly code: string | null;
+  readonly tookMs: number;
+}
+
+/** 429, and 503 where the limit says `closed`. */
+const SAID_BY_SETTINGS = new Set(["rate_limit_exceeded", "insufficient_quota", "limit_store_unavailable"]);
+/** More than any prompt is said to use, so that what is reserved is never less than what is used. */
+const PADDING = "word ".repeat(200);
+
+export function newClients(): Clients {
+  return { asked: 0, seen: new Map(), cut: new Set(), refused: [] };
+}
+
+/** What is kept of a call: where its last byte was seen, or that it was cut. `isFree`: no limit may refuse it. */
+export async function callOnce(gateway: GatewayProcess, token: string, clients: Clients, { route, stream, isFree = false }: { readonly route: string; readonly stream: boolean; readonly isFree?: boolean }): Promise<Answer> {
+  const call = clients.asked++;
+  const startedMs = performance.now();
+  try {
+    const body = { route, messages: [{ role: "user", content: `${call} ${PADDING}` }], max_completion_tokens: 100, metadata: { call: String(call) }, stream };
+    const response = await gateway.chat(body, { token });
+    const text = await response.text();
+    const tookMs = performance.now() - startedMs;
+    const code = codeOf(text);
+    const isWhole = response.status !== 200 || !stream ? text.endsWith("}") : text.endsWith("data: [DONE]\n\n");
+    if (!isWhole) clients.cut.add(call);
+    else if (response.status !== 200 || code !== null) {
+      // an error in a stream that had begun is no answer either
+      if (response.status === 200) clients.cut.add(call);
+      if (isFree || !SAID_BY_SETTINGS.has(code ?? "")) clients.refused.push(`${call} on ${route}: ${response.status} ${text.slice(0, 300)}`);
+    } else clients.seen.set(call, response.headers.get("x-gateway-trace-id")!);
+    return { status: isWhole ? response.status : 0, code, tookMs };
+  } catch {
+    clients.cut.add(call);
+    return { status: 0, code: null, tookMs: performance.now() - startedMs };
+  }
+}
+
+function codeOf(text: string): string | null {
+  return /"error":\{.*?"code":"(\w+)"/.exec(text)?.[1] ?? null;
+}
+
+export interface Load {
+  /** No further calls; resolves when those under way have ended. */
+  end(): Promise<void>;
+}
+
+/** `workers` clients that call without a pause. */
+export function startLoad(workers: number, call: (gateway: GatewayProcess, turn: number) => Promise<unknown>, gateways: readonly (GatewayProcess | null)[]): Load {
+  let goesOn = true;
+  let turn = 0;
+  const worker = async (): Promise<void> => {
+    while (goesOn) {
+      const gateway = gateways[++turn % gateways.length] ?? null;
+      if (gateway === null) await Bun.sleep(2);
+      else await call(gateway, turn);
+    }
+  };
+  const working = Array.from({ length: workers }, worker);
+  return {
+    async end() {
+      goesOn = false;
+      await Promise.all(working);
+    },
+  };
+}
