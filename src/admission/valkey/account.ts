@@ -5,9 +5,6 @@ import type { LeaseJournal } from "./lease-journal.ts";
 import type { AccountKind } from "./protocol.ts";
 import { bucketAt, leavesAtMs, type WindowShape } from "./windows.ts";
 
-/** Faults that the simulation plants to see that it finds them; nothing else names them. */
-export type ReplicaFault = "surplus into the pocket" | "life from receipt" | "monotonic clock asleep" | "old epoch trusted";
-
 /** Two clocks of one moment: the first may stand still while the machine sleeps, the second may be set. */
 export interface Moment {
   readonly monoMs: number;
@@ -107,8 +104,8 @@ export function plus(map: Map<number, number>, key: number, units: number): void
   map.set(key, (map.get(key) ?? 0) + units);
 }
 
-export function leaseWithRoom(account: ReplicaAccount, units: number, { monoMs, wallMs }: Moment, fault: ReplicaFault | null): Lease | null {
-  for (const lease of account.leases) if (lease.left >= units && monoMs < lease.endsMonoMs && (wallMs < lease.endsWallMs || fault === "monotonic clock asleep")) return lease;
+export function leaseWithRoom(account: ReplicaAccount, units: number, { monoMs, wallMs }: Moment): Lease | null {
+  for (const lease of account.leases) if (lease.left >= units && monoMs < lease.endsMonoMs && wallMs < lease.endsWallMs) return lease;
   return null;
 }
 
@@ -176,8 +173,8 @@ export function dropLeases(account: ReplicaAccount, which: (lease: Lease) => boo
   account.leases = kept;
 }
 
-export function isOver(lease: Lease, { monoMs, wallMs }: Moment, fault: ReplicaFault | null): boolean {
-  return monoMs >= lease.endsMonoMs || (wallMs >= lease.endsWallMs && fault !== "monotonic clock asleep");
+export function isOver(lease: Lease, { monoMs, wallMs }: Moment): boolean {
+  return monoMs >= lease.endsMonoMs || wallMs >= lease.endsWallMs;
 }
 
 /** What the store should have written for this replica and bucket, were it to die now. */

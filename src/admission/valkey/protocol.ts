@@ -79,6 +79,11 @@ export type OperationAnswer = readonly number[];
 /** Status, epoch, the store's time, replicas seen lately, how many of them come before this one, and the answers in the order of the message. */
 export type Answer = readonly [status: number, epoch: string, nowMs: number, replicas: number, rank: number, accounts: readonly AccountAnswer[], operations: readonly OperationAnswer[]];
 
+/** Counts are whole and exact: a figure that is none would spoil the message, and with it every one after it. */
+export function wholeUnits(units: number): number {
+  return units > 0 ? Math.min(Math.ceil(units), Number.MAX_SAFE_INTEGER) : 0;
+}
+
 /** As the script reads it. */
 export function encodeMessage(message: Message): string {
   const { replica: r, sequence: q, epoch: e, join: j, leaseLifeMs: l, joinMs: w, accounts: a, statements: s, operations: o } = message;

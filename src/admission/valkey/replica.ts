@@ -1,55 +1,40 @@
 // One replica's side of limits that many share. While its leases have room a call is admitted here and now; else the store is asked, and while the store is
-// away each rule's `on_store_failure` decides. It has no socket and no timer: see valkey.ts, and test/admission/simulation, which plays it with faults.
+// away each rule's `on_store_failure` decides. It has no socket and no timer: see valkey.ts, and test/admission/simulation, which plays it.
 import type { Account, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
-import { giveBack, isLow, type Lease, leaseWithRoom, localRoom, type Moment, newAccount, noteDemand, noteTruth, owe, plus, type ReplicaAccount, type ReplicaFault, spend, standingOf } from "./account.ts";
-import { type Channel, type ChannelOptions, fail, flush, hear, MISSED_HEARTBEATS, newChannel, storeNowMs, tick, type Waiting } from "./channel.ts";
-import type { LeaseJournal } from "./lease-journal.ts";
-import { type Answer, DIRECT, LEASED, type MessageWithKeys, type Timings } from "./protocol.ts";
-import { bucketAt, leavesAtMs, type WindowShape } from "./windows.ts";
+import { giveBack, isLow, type Lease, leaseWithRoom, type Moment, noteDemand, owe, type ReplicaAccount, spend, standingOf } from "./account.ts";
+import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
+import { chargeAlone, refusalAlone, shortageOf } from "./alone.ts";
+import { fail, flush, hear, tick } from "./channel.ts";
+import type { Channel, ChannelOptions } from "./channel-state.ts";
+import { MISSED_HEARTBEATS } from "./heard-answer.ts";
+import { type Answer, DIRECT, LEASED, type MessageWithKeys, wholeUnits } from "./protocol.ts";
+import { Taken, type TakenFrom } from "./taken.ts";
+import type { WindowShape } from "./windows.ts";
 
-export interface ReplicaOptions {
+export interface ReplicaOptions extends AccountsOptions {
   readonly replica: string;
-  readonly timings: Timings;
-  readonly journal: LeaseJournal;
   now(): Moment;
-  /** Keys of a tenant's epoch, replicas and channels, of an account, and of a replica's part of an account. */
-  readonly keys: { group(tag: string): readonly string[]; account(rule: LimitRule, value: string): string; own(accountKey: string, replica: string): string };
   send(tag: string, message: MessageWithKeys): void;
   /** Beside what `whenLost` was handed. */
   onLost?(reservation: Reservation): void;
-  readonly shapeOf: (rule: LimitRule) => WindowShape;
-  readonly fault?: ReplicaFault;
 }
 
 type Result = Reservation | Shortage;
 
-export interface Replica {
-  /** Null: `done` is called later. */
-  reserve(needs: readonly Need[], done: (result: Result) => void): Result | null;
-  standing(account: Account, done: (standing: Standing) => void): Standing | null;
-  first(account: Account, mark: string, done: (isFirst: boolean) => void): boolean | null;
-  hear(tag: string, sequence: number, answer: Answer): void;
-  fail(tag: string, sequence: number): void;
-  tick(): void;
-  /** Says that it is there, and hears whether the store is. */
-  greet(tag: string): void;
-  /** Says what is left to say; what leases hold goes back. True when nothing is under way or unsaid. */
-  drain(): boolean;
-  open(): number;
-}
-
-interface Found {
-  readonly channel: Channel;
-  readonly values: Map<string, ReplicaAccount>;
+/** As the metrics tell it. */
+export interface ReplicaCounts {
+  /** Reservations that were asked for, and those of them that had to ask the store. */
+  readonly reservations: number;
+  readonly asked: number;
+  /** Reservations that `on_store_failure` decided. */
+  readonly alone: number;
+  /** Accounts of which units are borrowed now. */
+  readonly leasedAccounts: number;
 }
 
 /** An answer of the store is good for a listing for so long. */
 const FRESH_MS = 1000;
-/** Accounts that nobody used for so long, and that hold nothing, are forgotten. */
-const IDLE_MS = 60_000;
-/** Of one rule. */
-const MAX_VALUES = 50_000;
 const SWEEP_MS = 5000;
 
 const WINDOWS_MS = { second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
@@ -60,142 +45,119 @@ export function shapeOfRule({ kind, unit, window }: LimitRule): WindowShape {
   return { kind: "slide", windowMs: WINDOWS_MS[window as keyof typeof WINDOWS_MS] };
 }
 
-export function openReplica(options: ReplicaOptions): Replica {
-  const { timings, journal, fault = null, replica, shapeOf } = options;
-  const rules = new WeakMap<LimitRule, Found>();
-  const rulesByKey = new Map<string, Found>();
-  const channels = new Map<string, Channel>();
-  const held = new Set<Taken>();
-  let openReservations = 0;
-  let sweptMs = 0;
+export class Replica implements TakenFrom {
+  readonly #options: ReplicaOptions;
+  readonly #accounts: AccountsOfRules;
+  readonly #channelOptions: ChannelOptions;
+  /** With slots. */
+  readonly #held = new Set<Taken>();
+  #openReservations = 0;
+  #sweptMs = 0;
+  #reservations = 0;
+  #asked = 0;
+  #alone = 0;
 
-  const channelOptions: ChannelOptions = {
-    replica,
-    timings,
-    journal,
-    fault,
-    ownKey: (key) => options.keys.own(key, replica),
-    send: (channel, message) => options.send(channel.tag, message),
-  };
-
-  const channelOf = (tag: string): Channel => {
-    let channel = channels.get(tag);
-    if (channel === undefined) channels.set(tag, (channel = newChannel(tag, options.keys.group(tag), 0)));
-    return channel;
-  };
-
-  const foundOf = (rule: LimitRule): Found => {
-    let found = rules.get(rule);
-    if (found !== undefined) return found;
-    // a rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one
-    const key = [rule.tenantId, rule.id, rule.kind, rule.unit, rule.window].join("\n");
-    found = rulesByKey.get(key);
-    if (found === undefined) rulesByKey.set(key, (found = { channel: channelOf(rule.tenantId), values: new Map() }));
-    for (const account of found.values.values()) account.limit = rule.limit;
-    rules.set(rule, found);
-    return found;
-  };
-
-  const accountOf = ({ rule, value: asked }: Account, units: number, now: Moment): ReplicaAccount => {
-    const { values, channel } = foundOf(rule);
-    let account = values.get(asked);
-    if (account !== undefined) return account;
-    // clients make values up: whoever comes beyond so many shares one account
-    const value = values.size < MAX_VALUES ? asked : "";
-    account = values.get(value);
-    if (account === undefined) {
-      account = newAccount(options.keys.account(rule, value), shapeOf(rule), rule.limit, units, now.monoMs);
-      values.set(value, account);
-      channel.accounts.add(account);
-    }
-    return account;
-  };
-
-  /** Ended need by need, each once. */
-  class Taken implements Reservation {
-    readonly needs: readonly Need[];
-    readonly before: readonly Standing[];
-    readonly after: readonly Standing[];
-    readonly overdrawn: readonly number[];
-    readonly accounts: readonly ReplicaAccount[];
-    readonly #buckets: readonly number[];
-    readonly #channel: Channel;
-    readonly #ended: boolean[];
-    #left: number;
-    end: () => void = () => {};
-
-    constructor(needs: readonly Need[], accounts: readonly ReplicaAccount[], buckets: readonly number[], usedBefore: readonly number[], channel: Channel) {
-      this.needs = needs;
-      this.accounts = accounts;
-      this.#buckets = buckets;
-      this.#channel = channel;
-      this.#left = needs.length;
-      this.#ended = needs.map(() => false);
-      const before: Standing[] = [];
-      const after: Standing[] = [];
-      const overdrawn: number[] = [];
-      for (let index = 0; index < needs.length; index++) {
-        const account = accounts[index]!;
-        const { units, force } = needs[index]!;
-        const used = usedBefore[index]!;
-        before.push(standingOf(account, used));
-        after.push(standingOf(account, used + units));
-        if (force && used + units > account.limit) overdrawn.push(index);
-        account.openNeeds += 1;
-        if (account.kind === "slots") held.add(this);
-      }
-      this.before = before;
-      this.after = after;
-      this.overdrawn = overdrawn;
-      if (this.#left > 0) openReservations += 1;
-    }
-
-    settle(used: readonly (number | null)[]): null {
-      for (let index = 0; index < this.needs.length; index++) {
-        const units = used[index];
-        if (units !== null && units !== undefined) this.#end(index, Math.max(0, units));
-      }
-      return null;
-    }
-
-    release(): void {
-      for (let index = 0; index < this.needs.length; index++) this.#end(index, 0);
-    }
-
-    whenLost(end: () => void): void {
-      this.end = end;
-    }
-
-    #end(index: number, used: number): void {
-      if (this.#ended[index] === true) return;
-      this.#ended[index] = true;
-      const account = this.accounts[index]!;
-      account.openNeeds -= 1;
-      end(this.#channel, account, this.#buckets[index]!, this.needs[index]!.units, used);
-      this.#left -= 1;
-      if (this.#left > 0) return;
-      openReservations -= 1;
-      held.delete(this);
-    }
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+    this.#accounts = new AccountsOfRules(options);
+    this.#channelOptions = {
+      replica: options.replica,
+      timings: options.timings,
+      journal: options.journal,
+      ownKey: (key) => options.keys.own(key, options.replica),
+      send: (channel, message) => options.send(channel.tag, message),
+    };
   }
 
-  const end = (channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void => {
+  /** Null: `done` is called later. */
+  reserve(asked: readonly Need[], done: (result: Result) => void): Result | null {
+    const now = this.#options.now();
+    if (asked.length === 0) return new Taken(this, this.#accounts.channelOf(""), [], [], [], []);
+    this.#reservations += 1;
+    const needs = asked.every(({ units }) => wholeUnits(units) === units) ? asked : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
+    return this.#reserveHere(needs, now) ?? this.#ask(needs, now, done);
+  }
+
+  /** Null: `done` is called later; so it is of `first`. */
+  standing(account: Account, done: (standing: Standing) => void): Standing | null {
+    const known = this.#inquire(account, null, (_, found) => done(standingOf(found)));
+    return known === null ? null : standingOf(known);
+  }
+
+  first(account: Account, mark: string, done: (isFirst: boolean) => void): boolean | null {
+    return this.#inquire(account, mark, done) === null ? null : true;
+  }
+
+  hear(tag: string, sequence: number, answer: Answer): void {
+    hear(this.#accounts.channelOf(tag), sequence, answer, this.#options.now(), this.#channelOptions);
+  }
+
+  /** The message did not reach the store, as far as is known. */
+  fail(tag: string, sequence: number): void {
+    fail(this.#accounts.channelOf(tag), sequence, this.#options.now(), this.#channelOptions);
+  }
+
+  /** To be called every few milliseconds. */
+  tick(): void {
+    const now = this.#options.now();
+    for (const channel of this.#accounts.channels()) tick(channel, now, this.#channelOptions);
+    if (this.#held.size > 0) this.#loseSlots(now);
+    if (now.monoMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = now.monoMs;
+    this.#accounts.sweep(now);
+  }
+
+  /** Says that it is there, and hears whether the store is. */
+  greet(tag: string): void {
+    flush(this.#accounts.channelOf(tag), this.#options.now(), this.#channelOptions, true);
+  }
+
+  /** Says what is left to say; what leases hold goes back. True when nothing is under way or unsaid. */
+  drain(): boolean {
+    const now = this.#options.now();
+    let isQuiet = true;
+    for (const channel of this.#accounts.channels()) {
+      for (const account of channel.leased) for (const lease of account.leases) lease.endsMonoMs = now.monoMs;
+      flush(channel, now, this.#channelOptions);
+      if (channel.underWay !== null && !channel.isAway) isQuiet = false;
+    }
+    return isQuiet;
+  }
+
+  /** Reservations of which a need has not ended. */
+  open(): number {
+    return this.#openReservations;
+  }
+
+  counts(): ReplicaCounts {
+    let leasedAccounts = 0;
+    for (const { leased } of this.#accounts.channels()) leasedAccounts += leased.size;
+    return { reservations: this.#reservations, asked: this.#asked, alone: this.#alone, leasedAccounts };
+  }
+
+  taken(taken: Taken): void {
+    if (taken.needs.length > 0) this.#openReservations += 1;
+    if (taken.accounts.some(({ kind }) => kind === "slots")) this.#held.add(taken);
+  }
+
+  ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void {
     if (account.kind === "slots") {
-      endSlot(channel, account, units);
+      this.#endSlot(channel, account, units);
       return;
     }
     if (used === units) return;
     if (used > units) owe(account, used - units);
-    else if (fault === "surplus into the pocket" && account.leases.length > 0) {
-      const lease = account.leases.at(-1)!;
-      account.leases.push({ ...lease, place: -1, bucket, left: units - used, endsMonoMs: options.now().monoMs + timings.leaseLifeMs, endsWallMs: options.now().wallMs + timings.leaseLifeMs });
-      account.idle += units - used;
-    } else giveBack(account, bucket, units - used, journal);
-    say(channel, account);
-  };
+    else giveBack(account, bucket, units - used, this.#options.journal);
+    this.#say(channel, account);
+  }
+
+  endedAll(taken: Taken): void {
+    this.#openReservations -= 1;
+    this.#held.delete(taken);
+  }
 
   /** A slot has no date: while slots are lent in advance it may serve the next call. */
-  const endSlot = (channel: Channel, account: ReplicaAccount, units: number): void => {
+  #endSlot(channel: Channel, account: ReplicaAccount, units: number): void {
     account.inUse -= units;
     const lease = account.leases[0];
     if (account.mode === LEASED && lease !== undefined && account.idle < lease.units) {
@@ -204,33 +166,31 @@ export function openReplica(options: ReplicaOptions): Replica {
       return;
     }
     account.used -= units;
-    say(channel, account);
-  };
+    this.#say(channel, account);
+  }
 
   /** Where calls wait for each unit the store hears at once, else with the next report. */
-  const say = (channel: Channel, account: ReplicaAccount): void => {
+  #say(channel: Channel, account: ReplicaAccount): void {
     channel.dirty.add(account);
-    if (account.mode !== LEASED && !channel.isAway) flush(channel, options.now(), channelOptions);
-  };
+    if (account.mode !== LEASED && !channel.isAway) flush(channel, this.#options.now(), this.#channelOptions);
+  }
 
-  const reserveHere = (needs: readonly Need[], now: Moment): Reservation | null => {
-    const { length } = needs;
+  #reserveHere(needs: readonly Need[], now: Moment): Reservation | null {
+    const { timings, journal } = this.#options;
     const accounts: ReplicaAccount[] = [];
     const leases: Lease[] = [];
-    for (let index = 0; index < length; index++) {
-      const { account: asked, units } = needs[index]!;
-      const account = accountOf(asked, units, now);
-      const lease = leaseWithRoom(account, units, now, fault);
+    for (const { account: asked, units } of needs) {
+      const account = this.#accounts.accountOf(asked, units, now);
+      const lease = leaseWithRoom(account, units, now);
       if (lease === null || leases.includes(lease)) return null;
       accounts.push(account);
       leases.push(lease);
     }
-    if (length === 0) return null;
-    const { channel } = foundOf(needs[0]!.account.rule);
+    const channel = this.#accounts.channelOfRule(needs[0]!.account.rule);
     const buckets: number[] = [];
     const usedBefore: number[] = [];
     let isShort = false;
-    for (let index = 0; index < length; index++) {
+    for (let index = 0; index < needs.length; index++) {
       const account = accounts[index]!;
       const lease = leases[index]!;
       const { units } = needs[index]!;
@@ -244,146 +204,63 @@ export function openReplica(options: ReplicaOptions): Replica {
         isShort = true;
       }
     }
-    if (isShort) flush(channel, now, channelOptions);
-    return new Taken(needs, accounts, buckets, usedBefore, channel);
-  };
+    if (isShort) flush(channel, now, this.#channelOptions);
+    return new Taken(this, channel, needs, accounts, buckets, usedBefore);
+  }
 
-  const shortage = (need: Need, account: ReplicaAccount, used: number, fitsAtMs: number | null, unavailable = false): Shortage => ({
-    need,
-    standing: standingOf(account, used),
-    fitsAtMs,
-    exceedsLimit: !unavailable && need.units > account.limit,
-    unavailable,
-  });
-
-  /** The store is away: each rule says what happens. */
-  const reserveAlone = (needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment): Result => {
-    const storeMs = storeNowMs(channel, now);
-    const wanted = new Map<ReplicaAccount, number>();
-    for (const [index, need] of needs.entries()) {
-      const account = accounts[index]!;
-      const { onStoreFailure } = need.account.rule;
-      if (need.force || onStoreFailure === "open") continue;
-      if (onStoreFailure === "closed") return shortage(need, account, account.used - account.idle, null, true);
-      const before = wanted.get(account) ?? 0;
-      wanted.set(account, before + need.units);
-      if (before + need.units <= localRoom(account, channel, storeMs, timings.leaseLifeMs)) continue;
-      const isEver = need.units <= account.limit && account.kind !== "total";
-      return shortage(need, account, account.limit, isEver ? (leavesAtMs(account, bucketAt(account, storeMs), timings.leaseLifeMs) ?? storeMs + FRESH_MS) : null);
-    }
-    const buckets: number[] = [];
-    const usedBefore: number[] = [];
-    for (const [index, { units }] of needs.entries()) {
-      const account = accounts[index]!;
-      const bucket = bucketAt(account, storeMs);
-      usedBefore.push(account.used - account.idle);
-      buckets.push(bucket);
-      account.used += units;
-      channel.dirty.add(account);
-      if (account.kind === "slots") {
-        account.inUse += units;
-        continue;
-      }
-      if (account.outage !== null) account.outage.spent += units;
-      plus(account.mine, bucket, units);
-      plus(account.adds, bucket, units);
-      noteTruth(account, bucket, journal);
-    }
-    return new Taken(needs, accounts, buckets, usedBefore, channel);
-  };
-
-  const ask = (needs: readonly Need[], now: Moment, done: (result: Result) => void): Result | null => {
-    const { channel } = foundOf(needs[0]!.account.rule);
-    const accounts = needs.map(({ account, units }) => accountOf(account, units, now));
+  #ask(needs: readonly Need[], now: Moment, done: (result: Result) => void): Result | null {
+    const { timings } = this.#options;
+    const channel = this.#accounts.channelOfRule(needs[0]!.account.rule);
+    const accounts = needs.map(({ account, units }) => this.#accounts.accountOf(account, units, now));
     for (const [index, account] of accounts.entries()) noteDemand(account, needs[index]!.units, now.monoMs, timings.demandMs);
-    if (channel.isAway) return reserveAlone(needs, accounts, channel, now);
+    if (channel.isAway) return this.#reserveAlone(needs, accounts, channel, now);
+    this.#asked += 1;
     for (const account of accounts) if (account.mode !== DIRECT) account.wants = true;
-    const waiting: Waiting = {
+    channel.waiting.push({
       needs,
       accounts,
-      onReserved: (buckets, usedBefore) => done(new Taken(needs, accounts, buckets, usedBefore, channel)),
-      onShort: (index, used, fitsAtMs) => done(shortage(needs[index]!, accounts[index]!, used, fitsAtMs < 0 ? null : fitsAtMs)),
-      onAway: () => done(reserveAlone(needs, accounts, channel, options.now())),
+      onReserved: (buckets, usedBefore) => done(new Taken(this, channel, needs, accounts, buckets, usedBefore)),
+      onShort: (index, used, fitsAtMs) => done(shortageOf(needs[index]!, accounts[index]!, used, fitsAtMs < 0 ? null : fitsAtMs)),
+      onAway: () => done(this.#reserveAlone(needs, accounts, channel, this.#options.now())),
       dueMs: now.monoMs,
       giveUpMs: now.monoMs + timings.answerMs,
       waitsUntilMs: null,
       isOver: false,
-    };
-    channel.waiting.push(waiting);
-    flush(channel, now, channelOptions);
+    });
+    flush(channel, now, this.#channelOptions);
     return null;
-  };
+  }
 
-  const inquire = (asked: Account, mark: string | null, done: (isFirst: boolean, account: ReplicaAccount) => void): ReplicaAccount | null => {
-    const now = options.now();
-    const { channel } = foundOf(asked.rule);
-    const account = accountOf(asked, 0, now);
+  #reserveAlone(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment): Result {
+    const { timings, journal } = this.#options;
+    this.#alone += 1;
+    const refusal = refusalAlone(needs, accounts, channel, now, timings);
+    if (refusal !== null) return refusal;
+    const { buckets, usedBefore } = chargeAlone(needs, accounts, channel, now, journal);
+    return new Taken(this, channel, needs, accounts, buckets, usedBefore);
+  }
+
+  #inquire(asked: Account, mark: string | null, done: (isFirst: boolean, account: ReplicaAccount) => void): ReplicaAccount | null {
+    const now = this.#options.now();
+    const channel = this.#accounts.channelOfRule(asked.rule);
+    const account = this.#accounts.accountOf(asked, 0, now);
     if (channel.isAway || (mark === null && now.monoMs - account.heardMs < FRESH_MS)) return account;
-    channel.questions.push({ account, mark, onAnswer: (isFirst) => done(isFirst, account), giveUpMs: now.monoMs + timings.answerMs, isOver: false });
-    flush(channel, now, channelOptions);
+    channel.questions.push({ account, mark, onAnswer: (isFirst) => done(isFirst, account), giveUpMs: now.monoMs + this.#options.timings.answerMs, isOver: false });
+    flush(channel, now, this.#channelOptions);
     return null;
-  };
+  }
 
   /** A slot under a rule that is closed without the store, of which the store has not heard for two heartbeats, is not this replica's any more. */
-  const loseSlots = (now: Moment): void => {
-    const mostMs = MISSED_HEARTBEATS * timings.heartbeatMs;
-    for (const taken of held)
+  #loseSlots(now: Moment): void {
+    const mostMs = MISSED_HEARTBEATS * this.#options.timings.heartbeatMs;
+    for (const taken of this.#held)
       for (const [index, account] of taken.accounts.entries()) {
         if (account.kind !== "slots" || taken.needs[index]!.account.rule.onStoreFailure !== "closed") continue;
         if (now.monoMs - account.renewedMs <= mostMs && now.wallMs - account.renewedWallMs <= mostMs) continue;
-        held.delete(taken);
+        this.#held.delete(taken);
         taken.end();
-        options.onLost?.(taken);
+        this.#options.onLost?.(taken);
         break;
       }
-  };
-
-  const sweep = (now: Moment): void => {
-    sweptMs = now.monoMs;
-    for (const { channel, values } of rulesByKey.values())
-      for (const [value, account] of values) {
-        if (now.monoMs - account.usedLastMs < IDLE_MS || account.openNeeds > 0 || account.mine.size > 0 || account.leases.length > 0 || account.owed > 0 || channel.dirty.has(account)) continue;
-        if (channel.underWay?.accounts.includes(account) === true) continue;
-        values.delete(value);
-        channel.accounts.delete(account);
-      }
-  };
-
-  return {
-    reserve(needs, done) {
-      const now = options.now();
-      return reserveHere(needs, now) ?? (needs.length === 0 ? new Taken([], [], [], [], channelOf("")) : ask(needs, now, done));
-    },
-    standing(account, done) {
-      const known = inquire(account, null, (_, found) => done(standingOf(found)));
-      return known === null ? null : standingOf(known);
-    },
-    first: (account, mark, done) => (inquire(account, mark, done) === null ? null : true),
-    hear(tag, sequence, answer) {
-      hear(channelOf(tag), sequence, answer, options.now(), channelOptions);
-    },
-    fail(tag, sequence) {
-      fail(channelOf(tag), sequence, options.now(), channelOptions);
-    },
-    tick() {
-      const now = options.now();
-      for (const channel of channels.values()) tick(channel, now, channelOptions);
-      if (held.size > 0) loseSlots(now);
-      if (now.monoMs - sweptMs >= SWEEP_MS) sweep(now);
-    },
-    greet(tag) {
-      flush(channelOf(tag), options.now(), channelOptions, true);
-    },
-    drain() {
-      const now = options.now();
-      let isQuiet = true;
-      for (const channel of channels.values()) {
-        for (const account of channel.leased) for (const lease of account.leases) lease.endsMonoMs = now.monoMs;
-        flush(channel, now, channelOptions);
-        if (channel.underWay !== null && !channel.isAway) isQuiet = false;
-      }
-      return isQuiet;
-    },
-    open: () => openReservations,
-  };
+  }
 }

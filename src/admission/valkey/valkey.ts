@@ -7,7 +7,7 @@ import type { Account, LimitStore, Need, Reservation, Shortage, Standing } from 
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
-import { openReplica, type Replica, shapeOfRule } from "./replica.ts";
+import { Replica, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
 
 export interface ValkeyLimitsOptions extends ConnectionOptions {
@@ -41,7 +41,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
     isAway = state === "away";
     onState(state, error);
   };
-  const replica: Replica = openReplica({
+  const replica: Replica = new Replica({
     replica: id,
     timings: TIMINGS,
     journal: journal ?? noJournal,

@@ -1,9 +1,9 @@
 // The store's script once more in TypeScript, for the simulation: the same message gives the same answer, which store-script.test.ts demands over random
-// messages. It can be told three lies, the planted faults that are the store's.
+// messages. It can be told four lies, the planted faults that are the store's.
 import { type AccountAnswer, type AccountLine, type Answer, BUCKETS, CLOSED, DIRECT, DONE, JOIN_FIRST, LEASED, MIN_LEASED_CALLS, MIN_LEASED_WINDOW_MS, type MessageWithKeys, type Operation, type OperationAnswer, STALE } from "../../../src/admission/valkey/protocol.ts";
 import { bucketAt, leavesAtMs, type WindowShape } from "../../../src/admission/valkey/windows.ts";
 
-export type StoreFault = "guessing for the dead" | "window by fixed bucket" | "refusal keeps the other account";
+export type StoreFault = "guessing for the dead" | "window by fixed bucket" | "refusal keeps the other account" | "old epoch trusted";
 
 interface Hold {
   units: number;
@@ -239,7 +239,8 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       const { replica, sequence, join } = message;
       const short = (status: number): Answer => [status, label, at, 0, 0, [], []];
       const isNew = join === 2 && message.epoch === "";
-      if (join !== 3 && !isNew && (message.epoch !== label || (join === 0 && group.joined.get(replica) !== label))) return short(JOIN_FIRST);
+      if (fault === "old epoch trusted") group.joined.set(replica, label);
+      else if (join !== 3 && !isNew && (message.epoch !== label || (join === 0 && group.joined.get(replica) !== label))) return short(JOIN_FIRST);
       const last = group.sequences.get(replica) ?? 0;
       if (sequence < last) return short(STALE);
       if (sequence === last && group.answers.has(replica)) return group.answers.get(replica)!;

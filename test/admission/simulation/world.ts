@@ -2,17 +2,19 @@
 // doubled messages, replicas that die, pause, sleep and come back with their journal, clocks that are set, a store that restarts with, without and with old data.
 import type { LimitRule } from "../../../src/core/limit.ts";
 import { isShortage, type Need, type Reservation } from "../../../src/admission/limit-store.ts";
-import type { Moment, ReplicaFault } from "../../../src/admission/valkey/account.ts";
+import type { Moment } from "../../../src/admission/valkey/account.ts";
 import type { JournalledBucket, LeaseJournal } from "../../../src/admission/valkey/lease-journal.ts";
 import { deadMessages } from "../../../src/admission/valkey/dead-replica.ts";
 import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
-import { openReplica, type Replica } from "../../../src/admission/valkey/replica.ts";
+import { Replica } from "../../../src/admission/valkey/replica.ts";
 import { type Chance, chanceOf } from "./chance.ts";
 import { openObserver, type Observed, type SimulatedAccount } from "./observer.ts";
 import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
 
+/** None of them is in the product's code: the store's are in its model, the replica's in what it is told here of time and answers, and in what is told it of calls. */
+type ReplicaFault = "surplus into the pocket" | "life from receipt" | "monotonic clock asleep";
 export type PlantedFault = ReplicaFault | StoreFault;
-const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>(["guessing for the dead", "window by fixed bucket", "refusal keeps the other account"]);
+const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>(["guessing for the dead", "window by fixed bucket", "refusal keeps the other account", "old epoch trusted"]);
 
 const TAG = "t";
 const MIDNIGHT_MS = 20_000 * 86_400_000;
@@ -36,6 +38,16 @@ interface Node {
   /** Answers that wait for the end of a pause. */
   readonly inbox: (() => void)[];
   readonly calls: Set<Observed>;
+  /** When each message was sent for the first time, by its number. */
+  readonly sentAt: Map<number, number>;
+  pocket: Pocket | null;
+}
+
+/** What a call had left over, for the next one: a planted fault. Its reservation is settled when nothing is left, or a lease's life is over. */
+interface Pocket {
+  readonly reservation: Reservation;
+  readonly reserved: number;
+  left: number;
 }
 
 export interface Outcome {
@@ -147,7 +159,8 @@ class World {
     for (const node of dead) if (this.#chance.perMille(700)) this.#start(node);
     for (const node of this.#nodes) for (const call of node.calls) this.#endCall(node, call);
     this.#play(end + 4500);
-    if (this.#fault === null) this.#fault = this.#neverShort();
+    // what is kept for the next call is short by itself; that it is over is to be found
+    if (this.#fault === null && this.#planted !== "surplus into the pocket") this.#fault = this.#neverShort();
     return { fault: this.#fault, admitted: this.#admitted, refused: this.#refused, leased: this.#leased };
   }
 
@@ -204,13 +217,12 @@ class World {
       change: (place, units) => void journal.set(place, { ...journal.get(place)!, units: journal.get(place)!.units + units }),
       close: (place) => void journal.delete(place),
     };
-    const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, isNumb: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), replica: null! };
-    const isStores = this.#planted === null || STORE_FAULTS.has(this.#planted);
-    node.replica = openReplica({
+    const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, isNumb: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), sentAt: new Map(), pocket: null, replica: null! };
+    node.replica = new Replica({
       replica: id,
       timings: TIMINGS,
       journal: written,
-      now: (): Moment => ({ monoMs: this.#now + node.monoLag, wallMs: this.#now + node.wallLag }),
+      now: (): Moment => ({ monoMs: this.#now + node.monoLag, wallMs: this.#now + (this.#planted === "monotonic clock asleep" ? node.monoLag : node.wallLag) }),
       keys: { group: () => ["epoch", "live", `{${TAG}}`], account: (rule) => rule.id, own: (key, replica) => `${key}:${replica}` },
       send: (_, message) => this.#send(node, message),
       onLost: (reservation) => {
@@ -220,7 +232,6 @@ class World {
         const { kind, windowMs } = this.#accounts.find((account) => account.rule.id === rule.id)!;
         return { kind, windowMs };
       },
-      ...(isStores ? {} : { fault: this.#planted as ReplicaFault }),
     });
     this.#nodes.push(node);
     this.#tickAgain(node);
@@ -275,6 +286,7 @@ class World {
   }
 
   #send(node: Node, message: MessageWithKeys): void {
+    if (!node.sentAt.has(message.sequence)) node.sentAt.set(message.sequence, this.#now);
     const copies = !this.#isCalm() && this.#chance.perMille(30) ? 2 : 1;
     for (let copy = 0; copy < copies; copy++) {
       if (!this.#isCalm() && this.#chance.perMille(15)) continue;
@@ -308,7 +320,7 @@ class World {
   #hear(node: Node, message: MessageWithKeys, answer: Answer): void {
     this.#observer.heard(node.id, message.sequence);
     this.#allowedAt = answer[2];
-    node.replica.hear(TAG, message.sequence, answer);
+    node.replica.hear(TAG, message.sequence, this.#planted === "life from receipt" ? withLifeFrom(answer, this.#now - node.sentAt.get(message.sequence)!) : answer);
     this.#allowedAt = null;
   }
 
@@ -331,6 +343,10 @@ class World {
     const chosen = this.#accounts.length === 1 ? this.#accounts : this.#accounts.filter(() => this.#chance.perMille(750));
     const needs = chosen.map(({ rule, kind }): Need => ({ account: { rule, value: "" }, units: kind === "slots" ? 1 : this.#chance.pick([1, 1, 1, 2, 5]), force: false }));
     if (needs.length === 0) return;
+    if (node.pocket !== null && needs.length === 1 && needs[0]!.units <= node.pocket.left) {
+      this.#spendPocket(node, node.pocket, needs);
+      return;
+    }
     const done = (reservation: Reservation | null): void => {
       if (reservation === null) this.#refused += 1;
       else this.#admit(node, needs, reservation);
@@ -360,8 +376,25 @@ class World {
       return;
     }
     const used = call.units.map((units) => (this.#chance.perMille(500) ? units : this.#chance.below(units + 2)));
-    call.reservation.settle(used);
+    if (this.#planted === "surplus into the pocket" && used.length === 1 && used[0]! < call.units[0]! && node.pocket === null) this.#fillPocket(node, call, used[0]!);
+    else call.reservation.settle(used);
     this.#observer.settled(call, used);
+  }
+
+  #fillPocket(node: Node, { reservation, units }: Observed, used: number): void {
+    const pocket: Pocket = { reservation, reserved: units[0]!, left: units[0]! - used };
+    node.pocket = pocket;
+    const empty = (): void => {
+      reservation.settle([pocket.reserved - pocket.left]);
+      node.pocket = null;
+    };
+    this.#schedule(this.#now + TIMINGS.leaseLifeMs, () => this.#toNode(node, empty));
+  }
+
+  /** Admitted now, from units of an older date. */
+  #spendPocket(node: Node, pocket: Pocket, needs: readonly Need[]): void {
+    pocket.left -= needs[0]!.units;
+    this.#admit(node, needs, { needs, before: [], after: [], overdrawn: [], settle: () => null, release: () => {} });
   }
 
   // ---- trouble
@@ -421,6 +454,12 @@ class World {
     }
     return null;
   }
+}
+
+/** As if the life of what it lends began when it came. */
+function withLifeFrom(answer: Answer, tookMs: number): Answer {
+  const [status, epoch, nowMs, replicas, rank, accounts, operations] = answer;
+  return [status, epoch, nowMs, replicas, rank, accounts.map(([used, mode, granted, bucket, validMs, resetsAtMs]) => [used, mode, granted, bucket, validMs + tookMs, resetsAtMs] as const), operations];
 }
 
 function before(one: { readonly at: number; readonly order: number }, other: { readonly at: number; readonly order: number }): boolean {

@@ -1,0 +1,61 @@
+// While the store is away each rule's `on_store_failure` says what happens to a call. What is admitted is stated to the store when it is back.
+import type { Need, Shortage } from "../limit-store.ts";
+import { localRoom, type Moment, noteTruth, plus, type ReplicaAccount, standingOf } from "./account.ts";
+import { type Channel, storeNowMs } from "./channel-state.ts";
+import type { LeaseJournal } from "./lease-journal.ts";
+import type { Timings } from "./protocol.ts";
+import { bucketAt, leavesAtMs } from "./windows.ts";
+
+export interface Charged {
+  /** Of each need. */
+  readonly buckets: readonly number[];
+  readonly usedBefore: readonly number[];
+}
+
+/** Slots come free at any time: it is worth asking again. */
+const ASK_AGAIN_MS = 1000;
+
+export function shortageOf(need: Need, account: ReplicaAccount, used: number, fitsAtMs: number | null, unavailable = false): Shortage {
+  return { need, standing: standingOf(account, used), fitsAtMs, exceedsLimit: !unavailable && need.units > account.limit, unavailable };
+}
+
+/** Null: all of them may go. */
+export function refusalAlone(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment, { leaseLifeMs }: Timings): Shortage | null {
+  const storeMs = storeNowMs(channel, now);
+  const wanted = new Map<ReplicaAccount, number>();
+  for (const [index, need] of needs.entries()) {
+    const account = accounts[index]!;
+    const { onStoreFailure } = need.account.rule;
+    if (need.force || onStoreFailure === "open") continue;
+    if (onStoreFailure === "closed") return shortageOf(need, account, account.used - account.idle, null, true);
+    const before = wanted.get(account) ?? 0;
+    wanted.set(account, before + need.units);
+    if (before + need.units <= localRoom(account, channel, storeMs, leaseLifeMs)) continue;
+    const isEver = need.units <= account.limit && account.kind !== "total";
+    return shortageOf(need, account, account.limit, isEver ? (leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs) ?? storeMs + ASK_AGAIN_MS) : null);
+  }
+  return null;
+}
+
+export function chargeAlone(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment, journal: LeaseJournal): Charged {
+  const storeMs = storeNowMs(channel, now);
+  const buckets: number[] = [];
+  const usedBefore: number[] = [];
+  for (const [index, { units }] of needs.entries()) {
+    const account = accounts[index]!;
+    const bucket = bucketAt(account, storeMs);
+    usedBefore.push(account.used - account.idle);
+    buckets.push(bucket);
+    account.used += units;
+    channel.dirty.add(account);
+    if (account.kind === "slots") {
+      account.inUse += units;
+      continue;
+    }
+    if (account.outage !== null) account.outage.spent += units;
+    plus(account.mine, bucket, units);
+    plus(account.adds, bucket, units);
+    noteTruth(account, bucket, journal);
+  }
+  return { buckets, usedBefore };
+}

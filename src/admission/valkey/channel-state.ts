@@ -1,0 +1,109 @@
+// What a replica knows of its talk with the store about one tenant: what waits for the next message, what is under way, and what was heard last.
+import type { Need } from "../limit-store.ts";
+import type { Moment, ReplicaAccount } from "./account.ts";
+import type { LeaseJournal } from "./lease-journal.ts";
+import type { MessageWithKeys, Timings } from "./protocol.ts";
+
+/** A call that waits for the store. */
+export interface Waiting {
+  readonly needs: readonly Need[];
+  readonly accounts: readonly ReplicaAccount[];
+  /** Charged: the bucket of each account, and what was used of it before. */
+  readonly onReserved: (buckets: readonly number[], usedBefore: readonly number[]) => void;
+  readonly onShort: (need: number, used: number, fitsAtMs: number) => void;
+  /** The store did not answer in time, or is closed for too long. */
+  readonly onAway: () => void;
+  /** Not tried before. */
+  dueMs: number;
+  giveUpMs: number;
+  /** Of the first refusal while leases were out, or of the first try in a closed epoch. */
+  waitsUntilMs: number | null;
+  isOver: boolean;
+}
+
+export interface Question {
+  readonly account: ReplicaAccount;
+  /** Null: only how it stands. */
+  readonly mark: string | null;
+  readonly onAnswer: (isFirst: boolean) => void;
+  readonly giveUpMs: number;
+  isOver: boolean;
+}
+
+export interface UnderWay {
+  readonly message: MessageWithKeys;
+  readonly accounts: readonly ReplicaAccount[];
+  readonly waiting: readonly Waiting[];
+  readonly questions: readonly Question[];
+  readonly owed: readonly (readonly [ReplicaAccount, number])[];
+  /** Before it was sent for the first time: the life of what it brings begins here. */
+  readonly sentMs: number;
+  readonly sentWallMs: number;
+  failsMs: number;
+  /** Null: it is on its way. */
+  sendAgainMs: number | null;
+}
+
+export interface Channel {
+  readonly tag: string;
+  readonly keys: readonly string[];
+  epoch: string;
+  joined: boolean;
+  everOpen: boolean;
+  sequence: number;
+  underWay: UnderWay | null;
+  readonly accounts: Set<ReplicaAccount>;
+  readonly leased: Set<ReplicaAccount>;
+  readonly dirty: Set<ReplicaAccount>;
+  readonly waiting: Waiting[];
+  readonly questions: Question[];
+  toState: ReplicaAccount[];
+  lastSentMs: number;
+  /** A message went unanswered, and none was answered since. */
+  isAway: boolean;
+  replicas: number;
+  rank: number;
+  storeNowMs: number;
+  heardMs: number;
+  heardWallMs: number;
+}
+
+export interface ChannelOptions {
+  readonly replica: string;
+  readonly timings: Timings;
+  readonly journal: LeaseJournal;
+  ownKey(accountKey: string): string;
+  /** Answers come by `hear`, and a message that cannot be sent by `fail`. */
+  send(channel: Channel, message: MessageWithKeys): void;
+}
+
+export function newChannel(tag: string, keys: readonly string[], sequence: number): Channel {
+  return {
+    tag,
+    keys,
+    epoch: "",
+    joined: false,
+    everOpen: false,
+    sequence,
+    underWay: null,
+    accounts: new Set(),
+    leased: new Set(),
+    dirty: new Set(),
+    waiting: [],
+    questions: [],
+    toState: [],
+    lastSentMs: Number.NEGATIVE_INFINITY,
+    isAway: false,
+    replicas: 1,
+    rank: 0,
+    storeNowMs: 0,
+    heardMs: 0,
+    heardWallMs: 0,
+  };
+}
+
+/** The store's clock, as far as it is known. */
+export function storeNowMs(channel: Channel, { monoMs, wallMs }: Moment): number {
+  if (channel.storeNowMs === 0) return wallMs;
+  return channel.storeNowMs + Math.max(0, monoMs - channel.heardMs, wallMs - channel.heardWallMs);
+}

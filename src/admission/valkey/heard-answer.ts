@@ -1,0 +1,156 @@
+// What an answer of the store changes: accounts and their leases, calls that waited, and after a new epoch everything.
+import { dropLeases, forgetTold, giveBack, noteTruth, plus, type Moment, type ReplicaAccount } from "./account.ts";
+import type { Channel, ChannelOptions, UnderWay, Waiting } from "./channel-state.ts";
+import { type AccountAnswer, type Answer, CLOSED, DIRECT, JOIN_FIRST, type OperationAnswer, STALE } from "./protocol.ts";
+
+/** Heartbeats that may be missed before a slot is lost. */
+export const MISSED_HEARTBEATS = 2;
+/** Between two tries of a call that waits for recalled leases, and for an epoch to open. */
+const RECALL_STEP_MS = 15;
+const CLOSED_STEP_MS = 50;
+
+/** `underWay` is what it answers. */
+export function takeAnswer(channel: Channel, underWay: UnderWay, answer: Answer, now: Moment, options: ChannelOptions): void {
+  channel.isAway = false;
+  channel.storeNowMs = answer[2];
+  channel.heardMs = now.monoMs;
+  channel.heardWallMs = now.wallMs;
+  if (answer[0] === JOIN_FIRST || answer[0] === STALE) {
+    joinAgain(channel, underWay, answer);
+    return;
+  }
+  const [, epoch, , replicas, rank, accounts, operations] = answer;
+  channel.epoch = epoch;
+  channel.replicas = replicas;
+  channel.rank = rank;
+  if (underWay.message.join === 2) channel.joined = true;
+  for (const [index, account] of underWay.accounts.entries()) hearAccount(channel, account, accounts[index]!, underWay, now, options);
+  // the machine slept: what was reserved then may have been given to others since
+  const tookMs = Math.max(now.monoMs - underWay.sentMs, now.wallMs - underWay.sentWallMs);
+  if (tookMs > MISSED_HEARTBEATS * options.timings.heartbeatMs) for (const one of underWay.waiting) giveUpOne(one);
+  hearOperations(channel, underWay, accounts, operations, now, options);
+  for (const account of underWay.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
+}
+
+/** Nothing of an earlier epoch is trusted: leases are void, and everything is stated anew. */
+function joinAgain(channel: Channel, { waiting, questions, owed }: UnderWay, answer: Answer): void {
+  channel.epoch = answer[1];
+  channel.joined = false;
+  if (answer[0] === STALE) channel.sequence += 1_000_000;
+  for (const [account, units] of owed) {
+    account.owed += units;
+    channel.dirty.add(account);
+  }
+  channel.waiting.unshift(...waiting);
+  channel.questions.unshift(...questions);
+  channel.toState = [...channel.accounts];
+  for (const account of channel.leased) dropLeases(account, () => true);
+  channel.leased.clear();
+}
+
+function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer, underWay: UnderWay, now: Moment, options: ChannelOptions): void {
+  account.mode = mode;
+  account.used = used;
+  for (const units of account.adds.values()) account.used += units;
+  account.used += account.owed;
+  account.resetsAtMs = resetsAtMs < 0 ? null : resetsAtMs;
+  account.heardMs = now.monoMs;
+  account.outage = null;
+  account.renewedMs = underWay.sentMs;
+  account.renewedWallMs = underWay.sentWallMs;
+  if (mode !== CLOSED) channel.everOpen = true;
+  if (granted > 0) lend(channel, account, granted, bucket, validMs, underWay, options);
+  if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs) keepSlots(account, underWay, options.timings.leaseLifeMs);
+  if (mode === DIRECT && account.leases.length > 0) {
+    // recalled
+    dropLeases(account, () => true);
+    channel.leased.delete(account);
+    channel.dirty.add(account);
+  }
+}
+
+/** Slots that are in use now and then stay lent; they have no date. */
+function keepSlots({ leases }: ReplicaAccount, { sentMs, sentWallMs }: UnderWay, leaseLifeMs: number): void {
+  for (const lease of leases) {
+    lease.endsMonoMs = Math.max(lease.endsMonoMs, sentMs + leaseLifeMs);
+    lease.endsWallMs = Math.max(lease.endsWallMs, sentWallMs + leaseLifeMs);
+  }
+}
+
+function lend(channel: Channel, account: ReplicaAccount, units: number, bucket: number, validMs: number, underWay: UnderWay, { journal, timings }: ChannelOptions): void {
+  const { sentMs, sentWallMs } = underWay;
+  account.idle += units;
+  channel.leased.add(account);
+  if (account.kind === "slots") {
+    const before = account.leases[0]?.left ?? 0;
+    account.leases = [{ bucket: 0, left: before + units, units: before + units, endsMonoMs: sentMs + timings.leaseLifeMs, endsWallMs: sentWallMs + timings.leaseLifeMs, place: -1 }];
+    return;
+  }
+  plus(account.mine, bucket, units);
+  const lease = { bucket, left: units, units, endsMonoMs: sentMs + validMs, endsWallMs: sentWallMs + validMs, place: -1 };
+  account.leases.push(lease);
+  // in the journal before the first unit of it is spent
+  lease.place = noteTruth(account, bucket, journal);
+}
+
+function hearOperations(channel: Channel, { message, waiting, questions, accounts }: UnderWay, lines: readonly AccountAnswer[], answers: readonly OperationAnswer[], now: Moment, options: ChannelOptions): void {
+  let nextWaiting = 0;
+  const marked = questions.filter(({ mark }) => mark !== null);
+  let nextMarked = 0;
+  const bucketOf = (account: ReplicaAccount): number => lines[accounts.indexOf(account)]![3];
+  for (const [index, [kind]] of message.operations.entries()) {
+    if (kind === "r") hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, bucketOf, now, options);
+    else if (kind === "f") {
+      const question = marked[nextMarked++]!;
+      if (!question.isOver) question.onAnswer(answers[index]![0] === 1);
+      question.isOver = true;
+    }
+  }
+  for (const question of questions) {
+    if (question.mark !== null || question.isOver) continue;
+    question.isOver = true;
+    question.onAnswer(false);
+  }
+}
+
+function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, bucketOf: (account: ReplicaAccount) => number, now: Moment, options: ChannelOptions): void {
+  if (answer[0] === 1) {
+    const buckets = one.accounts.map(bucketOf);
+    for (const [index, account] of one.accounts.entries()) {
+      const { units } = one.needs[index]!;
+      if (account.kind === "slots") {
+        if (!one.isOver) account.inUse += units;
+        channel.dirty.add(account);
+        continue;
+      }
+      plus(account.mine, buckets[index]!, units);
+      if (account.places.has(buckets[index]!)) noteTruth(account, buckets[index]!, options.journal);
+      if (!one.isOver) continue;
+      // it was told meanwhile that the store is away
+      giveBack(account, buckets[index]!, units, options.journal);
+      channel.dirty.add(account);
+    }
+    if (!one.isOver) one.onReserved(buckets, answer.slice(1));
+    one.isOver = true;
+    return;
+  }
+  if (one.isOver) return;
+  const isClosed = answer[0] === 2;
+  one.waitsUntilMs ??= now.monoMs + (isClosed && !channel.everOpen ? options.timings.joinMs + options.timings.heartbeatMs : options.timings.recallWaitMs);
+  if ((isClosed || answer[4] === 1) && now.monoMs < one.waitsUntilMs) {
+    one.dueMs = now.monoMs + (isClosed ? CLOSED_STEP_MS : RECALL_STEP_MS);
+    one.giveUpMs = one.dueMs + options.timings.answerMs;
+    channel.waiting.push(one);
+    return;
+  }
+  one.isOver = true;
+  if (isClosed) one.onAway();
+  else one.onShort(answer[1]!, answer[2]!, answer[3]!);
+}
+
+/** `on_store_failure` decides. */
+export function giveUpOne(one: Waiting): void {
+  if (one.isOver) return;
+  one.isOver = true;
+  one.onAway();
+}

@@ -1,0 +1,121 @@
+// The next message of a channel: what is owed and given back, what calls and listings ask, and after a new epoch what the replica has charged.
+import { isLow, plus, type Moment, type ReplicaAccount, wantedUnits } from "./account.ts";
+import type { Channel, ChannelOptions, Question, UnderWay, Waiting } from "./channel-state.ts";
+import type { AccountLine, MessageWithKeys, Operation, Statement } from "./protocol.ts";
+
+const MAX_ACCOUNTS = 200;
+const MAX_WAITING = 256;
+
+interface Draft {
+  readonly accounts: ReplicaAccount[];
+  readonly statements: Statement[];
+  readonly operations: Operation[];
+}
+
+/** What calls wanted before the last lease came is there by now. */
+function takeWant(account: ReplicaAccount): number {
+  const isWanted = account.wants && isLow(account);
+  account.wants = false;
+  return isWanted ? wantedUnits(account) : 0;
+}
+
+function lineOf(draft: Draft, account: ReplicaAccount): number {
+  if (account.line === 0) account.line = draft.accounts.push(account);
+  return account.line;
+}
+
+export function writeMessage(channel: Channel, now: Moment, options: ChannelOptions): UnderWay {
+  const draft: Draft = { accounts: [], statements: [], operations: [] };
+  const join = writeStatements(channel, draft);
+  const owed: [ReplicaAccount, number][] = [];
+  for (const account of [...channel.dirty, ...channel.leased]) {
+    if (draft.accounts.length >= MAX_ACCOUNTS) break;
+    channel.dirty.delete(account);
+    const line = lineOf(draft, account);
+    if (account.owed === 0) continue;
+    draft.operations.push(["c", line, account.owed]);
+    owed.push([account, account.owed]);
+    account.owed = 0;
+  }
+  const waiting: Waiting[] = [];
+  const questions: Question[] = [];
+  if (join !== 1) {
+    takeWaiting(channel, now, draft, waiting);
+    questions.push(...channel.questions.splice(0, MAX_ACCOUNTS));
+    for (const { account } of questions) lineOf(draft, account);
+  }
+  for (const { needs, accounts } of waiting) for (const [index, account] of accounts.entries()) swap(account, needs[index]!.units);
+  for (const account of draft.accounts) {
+    for (const [bucket, units] of account.adds) if (units !== 0) draft.operations.push(["g", account.line, bucket, units]);
+    account.adds.clear();
+  }
+  for (const { needs, accounts } of waiting) draft.operations.push(["r", ...accounts.flatMap((account, index) => [account.line, needs[index]!.units, needs[index]!.force ? 1 : 0])]);
+  for (const { account, mark } of questions) if (mark !== null) draft.operations.push(["f", account.line, mark]);
+  const lines = draft.accounts.map((account): AccountLine => {
+    const held = account.kind === "slots" ? account.inUse + account.idle : account.idle;
+    return [account.limit, account.kind, account.windowMs, Math.ceil(account.typical), takeWant(account), held, account.idle];
+  });
+  for (const account of draft.accounts) account.line = 0;
+  channel.sequence += 1;
+  const message: MessageWithKeys = {
+    keys: [...channel.keys, ...draft.accounts.flatMap(({ key }) => [key, options.ownKey(key)])],
+    replica: options.replica,
+    sequence: channel.sequence,
+    epoch: channel.epoch,
+    join,
+    leaseLifeMs: options.timings.leaseLifeMs,
+    joinMs: options.timings.joinMs,
+    accounts: lines,
+    statements: draft.statements,
+    operations: draft.operations,
+  };
+  return { message, accounts: draft.accounts, waiting, questions, owed, sentMs: now.monoMs, sentWallMs: now.wallMs, failsMs: now.monoMs + options.timings.answerMs, sendAgainMs: null };
+}
+
+/** What was charged, after a new epoch: whole for each account, so that whatever the store has or lacks, it has this afterwards. */
+function writeStatements(channel: Channel, draft: Draft): 0 | 1 | 2 {
+  if (channel.joined) return 0;
+  for (const account of channel.toState.splice(0, MAX_ACCOUNTS)) {
+    const line = lineOf(draft, account);
+    channel.dirty.delete(account);
+    account.adds.clear();
+    if (account.kind !== "slots") draft.statements.push([line, 1, ...[...account.mine].flat()]);
+  }
+  return channel.toState.length > 0 ? 1 : 2;
+}
+
+/** A message with too many accounts would take the store longer than a call waits. */
+function takeWaiting(channel: Channel, now: Moment, draft: Draft, into: Waiting[]): void {
+  const later = channel.waiting.splice(0);
+  for (const one of later) {
+    if (one.isOver) continue;
+    if (one.dueMs > now.monoMs || into.length >= MAX_WAITING || (into.length > 0 && draft.accounts.length >= MAX_ACCOUNTS)) {
+      channel.waiting.push(one);
+      continue;
+    }
+    into.push(one);
+    for (const account of one.accounts) lineOf(draft, account);
+  }
+}
+
+/** Units of the replica's own leases go back in the message that reserves them anew: nobody else can have them between. */
+function swap(account: ReplicaAccount, units: number): void {
+  if (account.kind === "slots") {
+    const given = Math.min(units, account.idle);
+    account.idle -= given;
+    account.used -= given;
+    if (account.leases.length > 0) account.leases[0]!.left -= given;
+    return;
+  }
+  let left = units;
+  for (const lease of account.leases) {
+    const given = Math.min(left, lease.left);
+    if (given === 0) continue;
+    lease.left -= given;
+    left -= given;
+    account.idle -= given;
+    account.used -= given;
+    plus(account.mine, lease.bucket, -given);
+    plus(account.adds, lease.bucket, -given);
+  }
+}

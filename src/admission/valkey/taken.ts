@@ -1,0 +1,80 @@
+// Units that are set aside for one call, on one or several accounts: each need is ended once, by settle() or release().
+import type { Need, Reservation, Standing } from "../limit-store.ts";
+import { type ReplicaAccount, standingOf } from "./account.ts";
+import type { Channel } from "./channel-state.ts";
+import { wholeUnits } from "./protocol.ts";
+
+/** Whoever set the units aside. */
+export interface TakenFrom {
+  taken(taken: Taken): void;
+  /** `used` of the `units` that were dated to the bucket. */
+  ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void;
+  endedAll(taken: Taken): void;
+}
+
+export class Taken implements Reservation {
+  readonly needs: readonly Need[];
+  readonly before: readonly Standing[];
+  readonly after: readonly Standing[];
+  readonly overdrawn: readonly number[];
+  readonly accounts: readonly ReplicaAccount[];
+  readonly #from: TakenFrom;
+  readonly #buckets: readonly number[];
+  readonly #channel: Channel;
+  readonly #ended: boolean[];
+  #left: number;
+  /** The call has to end: its place was given to others. */
+  end: () => void = () => {};
+
+  constructor(from: TakenFrom, channel: Channel, needs: readonly Need[], accounts: readonly ReplicaAccount[], buckets: readonly number[], usedBefore: readonly number[]) {
+    this.#from = from;
+    this.needs = needs;
+    this.accounts = accounts;
+    this.#buckets = buckets;
+    this.#channel = channel;
+    this.#left = needs.length;
+    this.#ended = needs.map(() => false);
+    const before: Standing[] = [];
+    const after: Standing[] = [];
+    const overdrawn: number[] = [];
+    for (let index = 0; index < needs.length; index++) {
+      const account = accounts[index]!;
+      const { units, force } = needs[index]!;
+      const used = usedBefore[index]!;
+      before.push(standingOf(account, used));
+      after.push(standingOf(account, used + units));
+      if (force && used + units > account.limit) overdrawn.push(index);
+      account.openNeeds += 1;
+    }
+    this.before = before;
+    this.after = after;
+    this.overdrawn = overdrawn;
+    from.taken(this);
+  }
+
+  settle(used: readonly (number | null)[]): null {
+    for (let index = 0; index < this.needs.length; index++) {
+      const units = used[index];
+      if (units !== null && units !== undefined) this.#end(index, wholeUnits(units));
+    }
+    return null;
+  }
+
+  release(): void {
+    for (let index = 0; index < this.needs.length; index++) this.#end(index, 0);
+  }
+
+  whenLost(end: () => void): void {
+    this.end = end;
+  }
+
+  #end(index: number, used: number): void {
+    if (this.#ended[index] === true) return;
+    this.#ended[index] = true;
+    const account = this.accounts[index]!;
+    account.openNeeds -= 1;
+    this.#from.ended(this.#channel, account, this.#buckets[index]!, this.needs[index]!.units, used);
+    this.#left -= 1;
+    if (this.#left === 0) this.#from.endedAll(this);
+  }
+}
