@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import { isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
 import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
@@ -118,4 +119,68 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     expect(isShortage(await store.reserve([needOf(accountOf({ id: "changes", limit: 2 }))]))).toBe(true);
     await store.close();
   });
+
+  test("a server that was demoted is left: the address may lead to its successor by now", async () => {
+    const store = await open();
+    const account = accountOf({ id: "demoted" });
+    (await reserved(store, needOf(account))).settle([1]);
+    const redisClient = new Redis(redis.url);
+    const connections = async (): Promise<readonly string[]> => ((await redisClient.client("LIST")) as string).trim().split("\n").filter((line) => line.includes("cmd=evalsha") || line.includes("cmd=eval ") || line.includes("cmd=info")).map((line) => /id=(\d+)/.exec(line)![1]!);
+    const before = await connections();
+    await redisClient.call("REPLICAOF", "127.0.0.1", "1");
+    expect((await store.reserve([needOf(account)])) as object).toMatchObject({ unavailable: true });
+    const endsMs = performance.now() + 10_000;
+    while ((await connections()).some((id) => before.includes(id)) && performance.now() < endsMs) await Bun.sleep(50);
+    expect((await connections()).filter((id) => before.includes(id))).toEqual([]);
+    await redisClient.call("REPLICAOF", "NO", "ONE");
+    const endsAgainMs = performance.now() + 10_000;
+    let result = await store.reserve([needOf(account)]);
+    while (isShortage(result) && performance.now() < endsAgainMs) {
+      await Bun.sleep(50);
+      result = await store.reserve([needOf(account)]);
+    }
+    expect(isShortage(result)).toBe(false);
+    (result as Reservation).release();
+    redisClient.disconnect();
+    await store.close();
+  }, 30_000);
+
+  test("a server without memory left: each limit does what its on_store_failure says, and nothing is counted by half", async () => {
+    const store = await open();
+    const account = accountOf({ id: "full", limit: 100 });
+    const shared = accountOf({ id: "full-shared", limit: 100, onStoreFailure: "local_share" });
+    (await reserved(store, needOf(account), needOf(shared))).settle([1, 1]);
+    const redisClient = new Redis(redis.url);
+    await redisClient.config("SET", "maxmemory", "1");
+    await Bun.sleep(400); // leases are over
+    expect((await store.reserve([needOf(account), needOf(shared)])) as object).toMatchObject({ unavailable: true });
+    (await reserved(store, needOf(shared))).settle([1]);
+    await redisClient.config("SET", "maxmemory", "0");
+    await Bun.sleep(500);
+    expect((await store.standing(account)).used).toBe(1);
+    await Bun.sleep(1100);
+    expect((await store.standing(shared)).used).toBe(2);
+    redisClient.disconnect();
+    await store.close();
+  }, 30_000);
+
+  test("every count goes by itself when its window has passed, but for budgets without end", async () => {
+    const store = await open();
+    for (let user = 0; user < 20; user++) {
+      const accounts = [accountOf({ id: "ttl", scope: { user: "*" } }, `u${user}`), accountOf({ id: "ttl-day", kind: "budget", window: "day" }, `u${user}`), accountOf({ id: "ttl-total", kind: "budget", window: "total" }, `u${user}`), accountOf({ id: "ttl-slots", unit: "concurrency", window: null }, `u${user}`)];
+      const one = await reserved(store, ...accounts.map((account) => needOf(account)));
+      if (user % 2 === 0) one.settle([1, 1, 1, 1]);
+      else one.release();
+    }
+    await store.close();
+    const redisClient = new Redis(redis.url);
+    const keys = await redisClient.keys("dragoman:{*}:*:ttl*");
+    const forever: string[] = [];
+    for (const key of keys) if ((await redisClient.pttl(key)) < 0) forever.push(key);
+    expect(forever.filter((key) => !key.includes(":ttl-total:"))).toEqual([]);
+    // nothing of it was used in the end
+    expect(forever.filter((key) => Number(/u(\d+)$/.exec(key)![1]) % 2 === 1)).toEqual([]);
+    expect(forever).toHaveLength(20);
+    redisClient.disconnect();
+  }, 30_000);
 });

@@ -31,7 +31,9 @@ const READY_MS = 1500;
 export async function openConnection({ url, clusterNodes }: ConnectionOptions): Promise<Connection> {
   const library = await import("ioredis");
   const retryStrategy = (tries: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
-  const shared = { commandTimeout: TIMINGS.answerMs, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, enableOfflineQueue: false, enableAutoPipelining: false };
+  // a server that was demoted goes on answering, that it may not write: the address may lead to another by now
+  const reconnectOnError = (error: Error): boolean => error.message.includes("READONLY");
+  const shared = { reconnectOnError, commandTimeout: TIMINGS.answerMs, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, enableOfflineQueue: false, enableAutoPipelining: false };
   let client: Redis | Cluster;
   if (clusterNodes === null) client = new library.Redis(url, { ...shared, retryStrategy });
   else {

@@ -31,6 +31,8 @@ export interface ReplicaCounts {
   readonly alone: number;
   /** Accounts of which units are borrowed now. */
   readonly leasedAccounts: number;
+  /** Accounts that are kept in memory. */
+  readonly accounts: number;
 }
 
 /** An answer of the store is good for a listing for so long. */
@@ -130,9 +132,12 @@ export class Replica implements TakenFrom {
   }
 
   counts(): ReplicaCounts {
-    let leasedAccounts = 0;
-    for (const { leased } of this.#accounts.channels()) leasedAccounts += leased.size;
-    return { reservations: this.#reservations, asked: this.#asked, alone: this.#alone, leasedAccounts };
+    let [leasedAccounts, accounts] = [0, 0];
+    for (const channel of this.#accounts.channels()) {
+      leasedAccounts += channel.leased.size;
+      accounts += channel.accounts.size;
+    }
+    return { reservations: this.#reservations, asked: this.#asked, alone: this.#alone, leasedAccounts, accounts };
   }
 
   taken(taken: Taken): void {

@@ -270,11 +270,14 @@ for i, account in ipairs(accounts) do
   elseif account.kind ~= 'total' then keep = leavesAt(account, account.now) - now + DAY end
   local fields = {}
   for field in pairs(account.dirty) do
-    fields[#fields + 1] = field
     local sort, rest = string.sub(field, 1, 2), string.sub(field, 3)
-    if sort == 'b:' then fields[#fields + 1] = text(account.buckets[tonumber(rest)])
-    elseif sort == 'h:' then fields[#fields + 1] = text(account.holds[rest][1]) .. ':' .. text(account.holds[rest][2]) .. ':' .. text(account.holds[rest][3])
-    else fields[#fields + 1] = text(account.recalled) end
+    if sort == 'b:' and account.buckets[tonumber(rest)] == 0 then account.gone[#account.gone + 1] = field
+    else
+      fields[#fields + 1] = field
+      if sort == 'b:' then fields[#fields + 1] = text(account.buckets[tonumber(rest)])
+      elseif sort == 'h:' then fields[#fields + 1] = text(account.holds[rest][1]) .. ':' .. text(account.holds[rest][2]) .. ':' .. text(account.holds[rest][3])
+      else fields[#fields + 1] = text(account.recalled) end
+    end
   end
   if #account.gone > 0 then redis.call('HDEL', account.key, unpack(account.gone)) end
   if #fields > 0 then redis.call('HSET', account.key, unpack(fields)) end
@@ -300,13 +303,13 @@ if m.j == 2 then redis.call('HSET', groupKey, 'j:' .. m.r, label) end
 if m.j == 3 then redis.call('HDEL', groupKey, 'j:' .. m.r)
 else redis.call('HSET', groupKey, 'q:' .. m.r, text(m.q), 'a:' .. m.r, cmsgpack.pack(answer), 's:' .. m.r, text(now)) end
 if m.j == 2 then
-  -- channels of replicas that are long gone
+  -- channels of replicas that are long gone; one that is silent about this tenant may speak of others
+  redis.call('ZREMRANGEBYSCORE', liveKey, '-inf', text(now - 3600000))
   local flat = redis.call('HGETALL', groupKey)
   for n = 1, #flat, 2 do
     if string.sub(flat[n], 1, 2) == 's:' and tonumber(flat[n + 1]) < now - 3600000 then
       local id = string.sub(flat[n], 3)
       redis.call('HDEL', groupKey, 'q:' .. id, 'a:' .. id, 's:' .. id, 'j:' .. id)
-      redis.call('ZREM', liveKey, id)
     end
   end
 end

@@ -1,0 +1,78 @@
+// One replica against the model of the store in virtual time: what it keeps in memory, and what it says to the store of figures that are none.
+import { describe, expect, test } from "bun:test";
+import { isShortage, type Need, type Reservation } from "../../src/admission/limit-store.ts";
+import { noJournal } from "../../src/admission/valkey/lease-journal.ts";
+import { type MessageWithKeys, TIMINGS } from "../../src/admission/valkey/protocol.ts";
+import { Replica, shapeOfRule } from "../../src/admission/valkey/replica.ts";
+import { keysOf } from "../../src/admission/valkey/valkey.ts";
+import { accountOf } from "../contract/limit-store.suite.ts";
+import { openStoreModel } from "./simulation/store-model.ts";
+
+function openWorld() {
+  const store = openStoreModel();
+  const sent: MessageWithKeys[] = [];
+  const [replies, keys] = [[] as (() => void)[], keysOf(false)];
+  let nowMs = 1_700_000_000_000;
+  const replica = new Replica({
+    replica: "r",
+    timings: TIMINGS,
+    journal: noJournal,
+    keys,
+    shapeOf: shapeOfRule,
+    now: () => ({ monoMs: nowMs, wallMs: nowMs }),
+    send(tag, message) {
+      sent.push(message);
+      replies.push(() => replica.hear(tag, message.sequence, store.run(structuredClone(message), nowMs)));
+    },
+  });
+  const settle = (): void => {
+    while (replies.length > 0) replies.shift()!();
+  };
+  const pass = (ms: number): void => {
+    for (const endsMs = nowMs + ms; nowMs < endsMs; nowMs += 25) {
+      replica.tick();
+      settle();
+    }
+  };
+  const reserve = (...needs: readonly Need[]): Reservation => {
+    let result = replica.reserve(needs, (later) => (result = later));
+    settle();
+    for (let n = 0; result === null && n < 400; n++) pass(25);
+    if (result === null || isShortage(result)) throw new Error("refused");
+    return result;
+  };
+  return { replica, sent, pass, reserve };
+}
+
+describe("a replica", () => {
+  test("forgets the accounts of users that have gone, when their window has ended: memory does not grow with every user who ever came", () => {
+    const { replica, pass, reserve } = openWorld();
+    for (let user = 0; user < 300; user++) reserve({ account: accountOf({ id: "each", scope: { user: "*" }, window: "minute" }, `u${user}`), units: 1, force: false }).settle([1]);
+    const stays = accountOf({ id: "each-day", kind: "budget", window: "day", limit: 50 }, "u1");
+    reserve({ account: stays, units: 1, force: false }).settle([1]);
+    expect(replica.counts().accounts).toBe(301);
+    pass(150_000);
+    // what a new epoch would have to be told of is kept
+    expect(replica.counts().accounts).toBe(1);
+  });
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300, -5, 0.5])("a figure of %p is no poison: what the store is told is whole and exact", (units) => {
+    const { sent, reserve } = openWorld();
+    const account = accountOf({ id: "odd", unit: "tokens", limit: 100 });
+    reserve({ account, units: 1, force: false }).settle([units]);
+    reserve({ account, units, force: true }).release();
+    const numbers = sent.flatMap(({ operations }) => operations.flatMap((operation) => operation.slice(1)));
+    expect(numbers.length).toBeGreaterThan(3);
+    expect(numbers.filter((each) => !Number.isSafeInteger(each))).toEqual([]);
+  });
+
+  test("many calls with many limits each go in messages of a bounded size", () => {
+    const { replica, sent, pass } = openWorld();
+    const wide = (call: number): readonly Need[] => Array.from({ length: 50 }, (_, index) => ({ account: accountOf({ id: `l${index}` }, `call ${call}`), units: 1, force: false }));
+    let admitted = 0;
+    for (let call = 0; call < 60; call++) replica.reserve(wide(call), (result) => (admitted += isShortage(result) ? 0 : 1));
+    pass(5000);
+    expect(admitted).toBe(60);
+    expect(Math.max(...sent.map(({ accounts }) => accounts.length))).toBeLessThan(300);
+  });
+});
