@@ -21,6 +21,7 @@ import type { CallPolicies } from "./call-policies.ts";
 import { fitRequest, type FittedRequest } from "./fit.ts";
 import { settingsFor } from "./fit-settings.ts";
 import { withheldLogprobs } from "./guard-answer.ts";
+import { demandNoHeaders } from "./narrowed-headers.ts";
 import { type Resolved, targetFor } from "./resolve.ts";
 
 /** What goes to a target: made once, when it is looked at first. */
@@ -74,8 +75,9 @@ interface Preparing {
   readonly isAgain: boolean;
 }
 
-/** Throws `invalid_request`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
+/** Throws `invalid_request`, `permission_required`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
 export function prepare(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall, degradeTo: readonly string[] = []): Prepared {
+  demandNoHeaders(sent, principal.narrowing);
   const requested: Preparing = { sent, principal, http, call, variant: "", covered: false, insteadOf: null, isAgain: false };
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing = coveredBy(route, requested);

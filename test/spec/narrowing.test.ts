@@ -114,6 +114,22 @@ describe("what calls another model than the one that is named", () => {
     expect(await outcome({}, fields)).toBe("200");
     expect(await outcome({ models: ["openrouter:*"] }, fields)).toBe("403 permission_required models");
   });
+
+  test("[d2.4] [d3.4] headers may choose a model too: a narrowed token sends them to an address of its own alone, wherever they stand", async () => {
+    const headers = { "X-Amzn-SageMaker-Target-Model": "large.tar.gz" };
+    const own = { base_url: "http://192.0.2.7/v1", api_key: "own" };
+    for (const token of [{ models: ["openai:*"] }, { routes: ["fast"], models: ["openai:gpt-4o"] }]) {
+      for (const name of ["headers", "extra_headers"]) {
+        expect(await outcome(token, { model: "openai:gpt-4o", [name]: headers })).toBe(`403 permission_required ${name}`);
+        expect(await outcome(token, { model: "openai:gpt-4o", api_key: "own", [name]: headers })).toBe(`403 permission_required ${name}`);
+        expect(await outcome(token, { model: "openai:gpt-4o", fallbacks: [{ model: "openai:gpt-4o", [name]: headers }] })).toBe(`403 permission_required fallbacks[0].${name}`);
+        expect(await outcome(token, { model: "x", model_list: [{ model_name: "x", params: { model: "openai:gpt-4o", [name]: headers } }] })).toMatch(/^403 permission_required model_list\[0\]\S*headers$/);
+        expect(await outcome(token, { model: "openai:gpt-4o", ...own, [name]: headers })).toBe("200");
+      }
+      expect(await outcome(token, { model: "openai:gpt-4o", headers: {}, extra_headers: null })).toBe("200");
+    }
+    expect(await outcome({}, { model: "openai:gpt-4o", headers })).toBe("200");
+  });
 });
 
 describe("a token that is narrowed by routes", () => {

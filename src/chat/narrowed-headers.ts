@@ -1,0 +1,27 @@
+// Headers of a request may choose another model at the provider than the one that is named and judged (X-Amzn-SageMaker-Target-Model, a gateway that routes by
+// headers), and nobody can list them all: a token that is narrowed sends none to an address that is not its own (decisions 2.4, 3.4).
+import type { ChatRequest } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { Narrowing } from "../core/identity.ts";
+import type { JsonObject } from "../core/json.ts";
+
+const HEADERS = ["extra_headers", "headers"] as const;
+const ADDRESSES = ["base_url", "api_base"] as const;
+
+/** Throws `permission_required` with the path. */
+export function demandNoHeaders({ options, source }: ChatRequest, narrowing: Narrowing | null): void {
+  if (narrowing === null || !options.needs.has("byo_endpoint")) return;
+  if (options.baseUrl === null && Object.keys(options.headers).length > 0) throw refused(HEADERS.find((name) => source.members.has(name)) ?? "headers");
+  for (const { path, params } of [...options.fallbacks, ...(options.modelList ?? [])]) {
+    const name = HEADERS.find((one) => isSet(params, one));
+    if (name !== undefined && !ADDRESSES.some((one) => isSet(params, one))) throw refused(`${path}.${name}`);
+  }
+}
+
+function isSet(params: JsonObject, name: string): boolean {
+  return params[name] !== undefined && params[name] !== null;
+}
+
+function refused(param: string): GatewayError {
+  return new GatewayError("permission_required", `${param} may choose another model at the provider, and this access token is narrowed to some: only an address of the request's own takes them.`, { param });
+}
