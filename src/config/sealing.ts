@@ -35,7 +35,7 @@ export function openSealer(keys: readonly Uint8Array[], readAgain: (() => readon
   let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
   const keyOf = (id: string): Uint8Array | undefined => {
-    if (!byId.has(id) && readAgain !== null) byId = new Map(readAgain().map((key) => [keyIdOf(key), key]));
+    if (!byId.has(id) && readAgain !== null) byId = new Map(asked(readAgain).map((key) => [keyIdOf(key), key]));
     return byId.get(id);
   };
   const open = (sealed: string, place: string): string => {
@@ -50,6 +50,15 @@ export function openSealer(keys: readonly Uint8Array[], readAgain: (() => readon
     open,
     reseal: (text, place) => (text.startsWith(`${PREFIX}${newest()[0]}:`) ? text : encrypted(newest(), handleOf(text) ?? "", open(text, place), place)),
   };
+}
+
+/** Its faults tell of a file and never of a key. */
+function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
+  try {
+    return readAgain();
+  } catch (error) {
+    throw new SealError(`the master keys cannot be read again: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** Names a key without telling it. */

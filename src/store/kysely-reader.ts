@@ -3,13 +3,14 @@ import type { Kysely, Selectable } from "kysely";
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Sealer } from "../config/sealing.ts";
+import { SealError, type Sealer } from "../config/sealing.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
 import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
 import type { MembershipFilter, Page, PageRequest, ProjectFilter, Reader, ResourceFilter, TenantFilter, TokenFilter, UserFilter } from "./reader.ts";
 import { maskedResource, membershipOf, projectOf, resourceOf, tenantOf, tokenOf, userOf, type StoredResource } from "./rows.ts";
 import { fromInteger, toInteger, type Schema } from "./schema.ts";
+import { StoreError } from "./store.ts";
 
 export type Db = Kysely<Schema>;
 
@@ -137,5 +138,14 @@ async function findAnswer(db: Db, tokenId: string, key: string, { clock, sealer 
   const oldestMs = toInteger(clock.now() - KEPT_ANSWER_MS);
   const row = await db.selectFrom("kept_answers").selectAll().where("token_id", "=", tokenId).where("answer_key", "=", key).where("at_ms", ">", oldestMs).executeTakeFirst();
   if (row === undefined) return null;
-  return { tokenId, key, requestHash: row.request_hash, status: fromInteger(row.status), body: sealer === null ? row.body : sealer.open(row.body, answerPlace(tokenId, key)) };
+  return { tokenId, key, requestHash: row.request_hash, status: fromInteger(row.status), body: sealer === null ? row.body : openedAnswer(sealer, row.body, tokenId, key) };
+}
+
+function openedAnswer(sealer: Sealer, body: string, tokenId: string, key: string): string {
+  try {
+    return sealer.open(body, answerPlace(tokenId, key));
+  } catch (error) {
+    if (error instanceof SealError) throw new StoreError("sealed", `What was answered under this idempotency key cannot be opened: ${error.message}. Look whether it was done, and use another key.`, error);
+    throw error;
+  }
 }

@@ -86,7 +86,7 @@ async function changing<T>(db: Db, { sealer, clock = systemClock, announce }: Ky
 
 /** The revision moves with it, so that every gateway reads again and finds the new key. */
 function resealing(db: Db, { sealer, clock = systemClock, announce }: KyselyStoreOptions): Promise<Resealed> {
-  if (sealer === null) throw new StoreError("unusable", "There is no master key.");
+  if (sealer === null) throw new StoreError("sealed", "There is no master key.");
   return db.transaction().execute(async (tx) => {
     const counter = await moveRevision(tx);
     const done = await reseal(tx, sealer);

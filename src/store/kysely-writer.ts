@@ -35,7 +35,7 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
 
 async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body }: KeptAnswer): Promise<void> {
   const { tx, nowMs, sealer } = work;
-  if (sealer === null) throw new StoreError("unusable", "There is no master key to seal the answer with.");
+  if (sealer === null) throw new StoreError("sealed", "There is no master key to seal the answer with.");
   demandTexts(tokenId, key);
   await tx.deleteFrom("kept_answers").where("at_ms", "<=", toInteger(nowMs - KEPT_ANSWER_MS)).execute();
   const kept = await tx.selectFrom("kept_answers").select("token_id").where("token_id", "=", tokenId).where("answer_key", "=", key).executeTakeFirst();

@@ -60,7 +60,7 @@ export function sealedDocument({ kind, id, sealer }: SealingContext, document: J
     });
   const moved = kept !== null && addressOf(kind, kept) !== addressOf(kind, document);
   const needed = (): Sealer => {
-    if (sealer === null) throw new StoreError("unusable", "There is no master key to seal a secret with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.");
+    if (sealer === null) throw new StoreError("sealed", "There is no master key to seal a secret with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.");
     return sealer;
   };
   return rewritten(kind, document, (text, path) => {
@@ -77,7 +77,7 @@ function openedText(sealer: Sealer, sealed: string, place: string): string {
   try {
     return sealer.open(sealed, place);
   } catch (error) {
-    if (error instanceof SealError) throw new StoreError("unusable", `The secret at ${place} cannot be opened: ${error.message}.`, error);
+    if (error instanceof SealError) throw new StoreError("sealed", `The secret at ${place} cannot be opened: ${error.message}.`, error);
     throw error;
   }
 }

@@ -8,9 +8,10 @@ import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 /**
  * `unusable`: the database cannot be opened, read or written; the message names it and the cure. `busy`: another process, or this one, did not let go of
  * the database in time. `exists`: the id or name is taken. `unknown`: something that is referred to is not there. `stale`: it has another version than was
- * expected. `conflict`: what is there does not allow the change. `invalid`: what was given cannot be kept or understood.
+ * expected. `conflict`: what is there does not allow the change. `invalid`: what was given cannot be kept or understood. `sealed`: a secret cannot be opened or
+ * sealed with the master keys that are there; the message says which, without any of them.
  */
-export type StoreErrorKind = "unusable" | "busy" | "exists" | "unknown" | "stale" | "conflict" | "invalid";
+export type StoreErrorKind = "unusable" | "sealed" | "busy" | "exists" | "unknown" | "stale" | "conflict" | "invalid";
 
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;

@@ -209,3 +209,28 @@ describe("apply and export", () => {
     expect((await cli("apply", "-f", "/nowhere")).stderr).toContain("/nowhere");
   }, 30_000);
 });
+
+describe("a master key that is not the one that sealed", () => {
+  test("[d9.3] is told as what it is, to who administers, and calls go on", async () => {
+    const folder = join(gateway.folder, "sealed");
+    const before = await startGateway({ dataFolder: folder, environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY } });
+    const owner = await before.createToken("--personal", "--role", "owner");
+    const providers = (url: string, method: string, path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+      fetch(`${url}/api/v1/admin/tenants/default/providers${path}`, { method, headers: { authorization: `Bearer ${owner}`, "content-type": "application/json", ...headers }, body: JSON.stringify(body) });
+    const sealed = { name: "sealed", type: "custom", base_url: "http://127.0.0.1:9/v1", api_key: "sk-very-secret-key" };
+    const once = { "idempotency-key": "once" };
+    const made = (await (await providers(before.url, "POST", "", sealed, once)).json()) as { readonly api_key: string };
+    await before.stop("SIGKILL");
+    const after = await startGateway({ dataFolder: folder, environment: { DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64") } });
+    for (const answer of [await providers(after.url, "POST", "", sealed, once), await providers(after.url, "PATCH", "/sealed", { api_key: null, api_keys: [made.api_key] })]) {
+      const text = await answer.text();
+      expect([answer.status, answer.headers.get("x-should-retry"), answer.headers.get("retry-after"), (JSON.parse(text) as any).error.code]).toEqual([503, "false", null, "store_unavailable"]);
+      expect(text).toMatch(/cannot be opened: it was sealed with the master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/);
+      expect(/sk-very|sealed:1|reached/.test(text)).toBe(false);
+    }
+    // a new secret mends it
+    expect((await providers(after.url, "PATCH", "/sealed", { api_key: "sk-another" })).status).toBe(200);
+    expect((await fetch(`${after.url}/api/v1/chat/completions`, { method: "POST", headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" }, body: JSON.stringify({ model: "sandbox:echo", messages: [{ role: "user", content: "x" }] }) })).status).toBe(200);
+    await after.stop();
+  }, 30_000);
+});

@@ -10,8 +10,16 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   conflict: "conflict",
 };
 
+const AWAY: Readonly<Record<string, string>> = {
+  busy: "The database is held by another process, so nothing was changed. Calls go on.",
+  unusable: "The database cannot be reached or written now, so nothing can be changed or listed. Calls go on.",
+};
+
 export function fromStoreError(error: StoreError): GatewayError {
   const code = CODES[error.kind];
   if (code !== undefined) return new GatewayError(code, error.message, { cause: error });
-  return new GatewayError("store_unavailable", "The database cannot be reached now, so nothing can be changed or listed. Calls go on.", { headers: { "retry-after": "1" }, detail: error.stack ?? error.message, cause: error });
+  const told = { detail: error.stack ?? error.message, cause: error };
+  // the words are ours, and trying again mends nothing
+  if (error.kind === "sealed") return new GatewayError("store_unavailable", `${error.message} The operator looks after the master keys: docs/operations.md.`, { ...told, headers: { "x-should-retry": "false" } });
+  return new GatewayError("store_unavailable", AWAY[error.kind] ?? AWAY["unusable"]!, { ...told, headers: { "retry-after": "1" } });
 }
