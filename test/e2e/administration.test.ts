@@ -224,7 +224,7 @@ describe("a master key that is not the one that sealed", () => {
     const after = await startGateway({ dataFolder: folder, environment: { DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64") } });
     for (const answer of [await providers(after.url, "POST", "", sealed, once), await providers(after.url, "PATCH", "/sealed", { api_key: null, api_keys: [made.api_key] })]) {
       const text = await answer.text();
-      expect([answer.status, answer.headers.get("x-should-retry"), answer.headers.get("retry-after"), (JSON.parse(text) as any).error.code]).toEqual([503, "false", null, "store_unavailable"]);
+      expect([answer.status, answer.headers.get("x-should-retry"), answer.headers.get("retry-after"), JSON.parse(text).error.code]).toEqual([503, "false", null, "store_unavailable"]);
       expect(text).toMatch(/cannot be opened: it was sealed with the master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/);
       expect(/sk-very|sealed:1|reached/.test(text)).toBe(false);
     }
