@@ -113,12 +113,14 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const calls = await openCalls(options);
   const endPruning = keepPruned(calls, options.calls, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "calls that are too old could not be removed"));
   const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
+  const keepsCounts = keeper?.hold() === true;
+  if (keeper !== null && !keepsCounts) log.warn({ source: "limits" }, "another process counts limits in this data folder");
   const ledger = await openLedger({
     folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),
     settings: options.ledger,
     sink: calls,
     clock: systemClock,
-    ...(keeper !== null && { countedSinceMs: Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS }),
+    ...(keepsCounts && { countedSinceMs: Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS }),
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
   ledgerStanding = () => ledger.standing();

@@ -2,7 +2,7 @@
 // topped up by later ones; what counts attempts is reserved and settled with each. Whatever has not ended when the call ends, ends with it.
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitTouch } from "../core/record.ts";
-import { isShortage, type LimitStore, type Need, type Reservation, type Settled, type Shortage, type Standing } from "./limit-store.ts";
+import { codeOf, isShortage, type LimitStore, type Need, type Reservation, type Settled, type Shortage, type Standing } from "./limit-store.ts";
 import type { Known } from "./rate-headers.ts";
 import type { OnCharged } from "./thresholds.ts";
 
@@ -147,7 +147,7 @@ export class CallAdmission {
   #short(shortage: Shortage): Refused {
     const { need: { account }, standing } = shortage;
     const { rule, value } = account;
-    this.#touches.push({ id: rule.id, value, unit: rule.unit, before: standing.used, reserved: 0, settled: 0, after: standing.used, wouldRefuse: false });
+    this.#touches.push({ id: rule.id, value, unit: rule.unit, before: standing.used, reserved: 0, settled: 0, after: standing.used, wouldRefuse: false, refused: codeOf(shortage) });
     this.known.set(account, standing);
     if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#onCharged(account, standing);
     return { kind: "short", shortage };

@@ -75,6 +75,11 @@ export interface LimitStore {
   close(): Promise<void>;
 }
 
+/** What a caller hears of it. */
+export function codeOf({ unavailable, need: { account: { rule } } }: Shortage): "limit_store_unavailable" | "insufficient_quota" | "rate_limit_exceeded" {
+  return unavailable ? "limit_store_unavailable" : rule.kind === "budget" ? "insufficient_quota" : "rate_limit_exceeded";
+}
+
 export function isShortage(result: Reservation | Shortage): result is Shortage {
   return "need" in result;
 }

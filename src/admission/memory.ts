@@ -60,6 +60,8 @@ class MemoryLimits implements LimitStore {
   readonly #rules = new Map<string, RuleEntries>();
   readonly #known = new WeakMap<LimitRule, RuleEntries>();
   readonly #unkept: Entry[] = [];
+  /** What was kept when this process began beside another one, which keeps its own counts; null: this one keeps. */
+  #beside: Map<string, KeptState> | null = null;
   readonly #timer: ReturnType<typeof setInterval> | null;
   /** What the clock that never goes back is behind the time since 1970: what slides is not moved when somebody sets the time. */
   readonly #offsetMs: number;
@@ -197,9 +199,31 @@ class MemoryLimits implements LimitStore {
   }
 
   #restore(keeper: CountKeeper, journalled: readonly JournalledCount[]): void {
-    const { dropped, later } = restoreAll(keeper.read(), journalled, this.#rules, this.#times(), (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)));
+    const rows = keeper.read();
+    if (!keeper.hold()) this.#beside = new Map(rows.map(({ rule, value, state }) => [`${rule}\n${value}`, stateOf(state)]));
+    const { dropped, later } = restoreAll(rows, journalled, this.#rules, this.#times(), (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)));
     for (const entry of later) this.#keepLater(entry);
-    keeper.write(dropped);
+    if (this.#beside === null) keeper.write(dropped);
+  }
+
+  /** The other process has ended: what it counted since both ran is counted here as well. */
+  #takeOver(keeper: CountKeeper, before: ReadonlyMap<string, KeptState>): void {
+    const times = this.#times();
+    for (const { rule: key, value, state } of keeper.read()) {
+      const { kind, window } = ruleOfKey(key);
+      const now = stateOf(state);
+      const more = unitsOf(now, { kind, window }, times) - unitsOf(before.get(`${key}\n${value}`) ?? NOTHING_KEPT, { kind, window }, times);
+      this.#stamp = Math.max(this.#stamp, now.stamp ?? 0);
+      if (more <= 0) continue;
+      let entries = this.#rules.get(key);
+      if (entries === undefined) this.#rules.set(key, (entries = { key, only: null, byValue: new Map() }));
+      const entry = value === "" ? (entries.only ??= newEntry(entries, { kind, window }, value)) : (entries.byValue.get(value) ?? newEntry(entries, { kind, window }, value));
+      if (value !== "") entries.byValue.set(value, entry);
+      advance(entry.count, times);
+      charge(entry.count, more);
+      entry.stamp = this.#nextStamp(times);
+      this.#keepLater(entry);
+    }
   }
 
   #keepLater(entry: Entry): void {
@@ -208,8 +232,18 @@ class MemoryLimits implements LimitStore {
     this.#unkept.push(entry);
   }
 
+  #mayKeep(keeper: CountKeeper): boolean {
+    const before = this.#beside;
+    if (before === null) return true;
+    if (!keeper.hold()) return false;
+    this.#beside = null;
+    this.#takeOver(keeper, before);
+    return true;
+  }
+
   #keep(most: number): void {
-    if (this.#keeper === null || this.#unkept.length === 0) return;
+    const keeper = this.#keeper;
+    if (keeper === null || !this.#mayKeep(keeper) || this.#unkept.length === 0) return;
     const times = this.#times();
     const entries = this.#unkept.splice(0, most);
     const rows = entries.map((entry) => {
@@ -217,7 +251,7 @@ class MemoryLimits implements LimitStore {
       return keptRow(entry, times);
     });
     try {
-      this.#keeper.write(rows);
+      keeper.write(rows);
       for (const entry of entries) entry.isKept = false;
       this.#hasFailed = false;
     } catch (fault) {
@@ -309,6 +343,24 @@ function keyOf({ tenantId, id, kind, unit, window }: Pick<LimitRule, "tenantId" 
   return [tenantId, id, kind, unit, window].join("\n");
 }
 
+const NOTHING_KEPT: KeptState = { parts: [] };
+
+function ruleOfKey(key: string): Pick<LimitRule, "kind" | "window"> {
+  const [, , kind, , window] = key.split("\n") as [string, string, LimitRule["kind"], string, LimitRule["window"]];
+  return { kind, window };
+}
+
+function stateOf(state: string | null): KeptState {
+  return state === null ? NOTHING_KEPT : (JSON.parse(state) as KeptState);
+}
+
+/** What of it counts now. */
+function unitsOf(kept: KeptState, rule: Pick<LimitRule, "kind" | "window">, times: Times): number {
+  const count = newCount(rule);
+  restore(count, kept, times);
+  return count.total;
+}
+
 interface Restored {
   /** Rows of which nothing counts any more. */
   readonly dropped: readonly KeptCount[];
@@ -322,7 +374,7 @@ function restoreAll(rows: readonly KeptCount[], journalled: readonly JournalledC
   const later: Entry[] = [];
   const known = new Map(journalled.map((each) => [`${keyOf(each)}\n${each.value}`, each]));
   const restoreOne = (key: string, value: string, kept: KeptState): void => {
-    const [, , kind, , window] = key.split("\n") as [string, string, LimitRule["kind"], string, LimitRule["window"]];
+    const { kind, window } = ruleOfKey(key);
     const entries = rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
     const entry = newEntry(entries, { kind, window }, value);
     const last = known.get(`${key}\n${value}`);
@@ -342,7 +394,7 @@ function restoreAll(rows: readonly KeptCount[], journalled: readonly JournalledC
     if (isLater) later.push(entry);
   };
   for (const { rule, value, state } of rows) {
-    restoreOne(rule, value, JSON.parse(state ?? '{"parts":[]}') as KeptState);
+    restoreOne(rule, value, stateOf(state));
     known.delete(`${rule}\n${value}`);
   }
   for (const each of known.values()) restoreOne(keyOf(each), each.value, { parts: [] });

@@ -186,7 +186,7 @@ export function restore(count: Count, { parts }: KeptWindow, times: Times): void
       if (atMs === count.head) count.total += units;
       continue;
     }
-    const leavesMs = Math.min(atMs - times.wallMs, count.slidesMs) + times.slidingMs;
+    const leavesMs = Math.min(atMs - times.wallMs, (count.slidesMs * RING) / BUCKETS) + times.slidingMs;
     const bucket = Math.min(count.head, Math.ceil((leavesMs * BUCKETS) / count.slidesMs) - RING);
     if (bucket < count.head - BUCKETS) continue;
     count.ring[placeOf(bucket)]! += units;

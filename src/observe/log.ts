@@ -143,8 +143,8 @@ function costJson({ nanoUsd, priceId }: CallCost): string {
   return `,"cost_nano_usd":${nanoUsd}${text("price_id", priceId)}`;
 }
 
-function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse }: LimitTouch): string {
-  return `{"id":${JSON.stringify(id)}${value === "" ? "" : text("value", value)},"unit":"${unit}","before":${before},"reserved":${reserved}${number("settled", settled)},"after":${after}${wouldRefuse ? ',"would_refuse":true' : ""}}`;
+function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse, refused }: LimitTouch): string {
+  return `{"id":${JSON.stringify(id)}${value === "" ? "" : text("value", value)},"unit":"${unit}","before":${before},"reserved":${reserved}${number("settled", settled)},"after":${after}${wouldRefuse ? ',"would_refuse":true' : ""}${refused === undefined ? "" : `,"refused":"${refused}"`}}`;
 }
 
 function policyJson({ name, effect, why }: PolicyTouch): string {

@@ -58,8 +58,7 @@ export function openMetrics(targets: () => readonly TargetStanding[], ledger: ()
       // no call was made, and no provider knows the name
       if (record.explained) return;
       for (const { provider, code } of record.attempts) meters.attempts.inc({ provider, code: code ?? "none" });
-      for (const { id, wouldRefuse } of record.limits) if (wouldRefuse) meters.wouldRefuse.inc({ limit: boundedRule(id) });
-      for (const { name, effect } of record.policies) meters.policies.inc({ policy: boundedRule(name), effect });
+      countRules(record, meters, boundedRule);
       const provider = record.provider ?? "none";
       // only names that a provider answered to become labels: a caller cannot make up series
       const model = record.model !== null && record.status < 400 ? boundedModel(record.model) : "none";
@@ -81,6 +80,19 @@ export function openMetrics(targets: () => readonly TargetStanding[], ledger: ()
       groups.delete(key);
     },
   };
+}
+
+function countRules({ limits, policies, code }: CallRecord, meters: Meters, bounded: (rule: string) => string): void {
+  for (const { id, wouldRefuse, refused } of limits) {
+    if (wouldRefuse) meters.wouldRefuse.inc({ limit: bounded(id) });
+    if (refused !== undefined) meters.refusals.inc({ code: refused, rule: bounded(id) });
+  }
+  for (const { name, effect } of policies) {
+    meters.policies.inc({ policy: bounded(name), effect });
+    if (effect === "denied") meters.refusals.inc({ code: "policy_violation", rule: bounded(name) });
+  }
+  // no budget was looked at: each of them would have said so
+  if (code === "model_unpriced") meters.refusals.inc({ code, rule: "none" });
 }
 
 /** The first names that come are labels of their own. */
@@ -110,6 +122,7 @@ function metersOf(registry: Registry) {
     tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
     cost: new Counter({ name: "dragoman_cost_nano_usd_total", help: "What calls cost, in billionths of a dollar, as far as the price is known.", labelNames, registers }),
     wouldRefuse: new Counter({ name: "dragoman_limit_would_refuse_total", help: "Reservations that a limit or budget in audit mode would have refused.", labelNames: ["limit"], registers }),
+    refusals: new Counter({ name: "dragoman_refusals_total", help: "Attempts that a limit, a budget or a policy did not let run, by code and by its id or name.", labelNames: ["code", "rule"], registers }),
     policies: new Counter({ name: "dragoman_policies_total", help: "Calls in which a policy spoke, by what it did or would have done.", labelNames: ["policy", "effect"], registers }),
     thresholds: new Counter({ name: "dragoman_budget_thresholds_total", help: "Thresholds that budgets have reached.", labelNames: ["budget"], registers }),
     cancelled: new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers }),

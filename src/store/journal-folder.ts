@@ -55,7 +55,12 @@ export interface FolderLock {
  */
 export function lockFolder(folder: string): FolderLock | null {
   mkdirSync(folder, { recursive: true, mode: OWNERS_FOLDER });
-  const database = new Database(join(folder, "lock"), { create: true });
+  return lockFile(join(folder, "lock"));
+}
+
+/** The file, made where it is missing, as a lock; null: another process holds it. Throws the system's error. */
+export function lockFile(path: string): FolderLock | null {
+  const database = new Database(path, { create: true });
   try {
     for (const pragma of ["busy_timeout = 0", "locking_mode = EXCLUSIVE", "journal_mode = MEMORY"]) database.run(`PRAGMA ${pragma}`);
     database.run("BEGIN EXCLUSIVE");

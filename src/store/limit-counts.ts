@@ -2,6 +2,7 @@
 // or down has no part in it.
 import { Database } from "bun:sqlite";
 import type { LimitRule } from "../core/limit.ts";
+import { type FolderLock, lockFile } from "./journal-folder.ts";
 import { StoreError } from "./store.ts";
 
 /** A count by its rule and the value of its scope. */
@@ -25,6 +26,8 @@ export interface CountKeeper {
   read(): readonly KeptCount[];
   /** When something was counted that is kept, in milliseconds since 1970; 0: nothing is. */
   keptAtMs(): number;
+  /** True: what is counted here is kept here. False: another process keeps its counts in this file, and this one writes nothing. */
+  hold(): boolean;
   /** All or none; throws what the disk says. Synchronous: it is short. */
   write(rows: readonly KeptCount[]): void;
   close(): void;
@@ -47,6 +50,7 @@ function openCounts(file: string): CountKeeper {
   database.run("PRAGMA busy_timeout = 50");
   database.run("CREATE TABLE IF NOT EXISTS limit_count (rule TEXT NOT NULL, value TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (rule, value)) WITHOUT ROWID");
   const put = database.query<unknown, [string, string, string]>("INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state");
+  let lock: FolderLock | null = lockFile(`${file}.lock`);
   const drop = database.query<unknown, [string, string]>("DELETE FROM limit_count WHERE rule = ?1 AND value = ?2");
   const writeAll = database.transaction((rows: readonly KeptCount[]) => {
     for (const { rule, value, state } of rows) {
@@ -57,7 +61,11 @@ function openCounts(file: string): CountKeeper {
   return {
     read: () => database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all(),
     keptAtMs: () => (database.query<{ readonly stamp: number | null }, []>("SELECT max(json_extract(state, '$.stamp')) AS stamp FROM limit_count").get()?.stamp ?? 0) / 1000,
+    hold: () => (lock ??= lockFile(`${file}.lock`)) !== null,
     write: (rows) => writeAll(rows),
-    close: () => database.close(),
+    close() {
+      database.close();
+      lock?.release();
+    },
   };
 }

@@ -288,7 +288,7 @@ describe("a restart", () => {
     let isFull = true;
     const keeper = {
       read: () => [],
-      keptAtMs: () => 0,
+      keptAtMs: () => 0, hold: () => true,
       write(rows: readonly KeptCount[]) {
         if (isFull && rows.length > 0) throw new Error("the disk is full");
         for (const { state } of rows) written.push(state ?? "");
@@ -309,7 +309,7 @@ describe("a restart", () => {
     const { tenantId, id, unit, kind, window } = month.rule;
     const restored = (journalled: Partial<JournalledCount>): number => {
       const rows: KeptCount[] = [{ rule: [tenantId, id, kind, unit, window].join("\n"), value: "", state: JSON.stringify({ stamp: (clock.now() - 5) * 1000, parts: [[Date.UTC(2026, 0, 1), 3]] }) }];
-      const keeper = { read: () => rows, keptAtMs: () => 0, write: () => {}, close: () => {} };
+      const keeper = { read: () => rows, keptAtMs: () => 0, hold: () => true, write: () => {}, close: () => {} };
       const store = openMemoryLimits({ clock, keeper, journalled: [{ tenantId, id, unit, kind, window, value: "", stamp: clock.now() * 1000, total: 9, ...journalled }] });
       const total = used(store, month);
       void store.close();
@@ -326,7 +326,7 @@ describe("a restart", () => {
         const { tenantId, id, unit } = account.rule;
         let rows: KeptCount[] = [];
         const kept: (typeof rows)[] = [];
-        const keeper = { read: () => [], keptAtMs: () => 0, write: (some: readonly KeptCount[]) => void (rows = some.length === 0 ? rows : [...some]), close: () => {} };
+        const keeper = { read: () => [], keptAtMs: () => 0, hold: () => true, write: (some: readonly KeptCount[]) => void (rows = some.length === 0 ? rows : [...some]), close: () => {} };
         const first = openMemoryLimits({ clock, keeper });
         const journal: JournalledCount[] = [];
         const write = (stamp: number): void => void journal.push({ tenantId, id, unit, kind, window, value: "ann", stamp, total: used(first, account) });
@@ -352,6 +352,33 @@ describe("a restart", () => {
       }),
       { seed, numRuns: 200 },
     );
+  });
+  test("[d4.2] a second process on one file overwrites nothing, begins with what was kept, and takes over when the first has ended", async () => {
+    const file = join(folder, `${++files}.sqlite`);
+    const clock = turnedClock();
+    const [month, hour, user] = [accountOf({ id: "m", kind: "budget", unit: "nano_usd", window: "month", limit: 1_000 }), accountOf({ id: "h", unit: "tokens", window: "hour", limit: 1_000 }), accountOf({ id: "u", window: "day", scope: { user: "*" }, limit: 1_000 }, "ann")];
+    const all = [month, hour, user];
+    const open = (): LimitStore => openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const spend = (store: LimitStore, units: number, accounts = all): void => accounts.forEach((account) => take(store, account, units)!.settle([units]));
+    const first = open();
+    spend(first, 5, [month, hour]);
+    await Bun.sleep(250);
+    const second = open();
+    expect(all.map((account) => used(second, account))).toEqual([5, 5, 0]);
+    spend(second, 10);
+    spend(first, 100);
+    await Bun.sleep(250);
+    // what the first has is what a third one reads
+    const third = open();
+    expect(all.map((account) => used(third, account))).toEqual([105, 105, 100]);
+    void third.close();
+    void first.close();
+    await Bun.sleep(250);
+    expect(all.map((account) => used(second, account))).toEqual([115, 115, 110]);
+    void second.close();
+    const last = open();
+    expect(all.map((account) => used(last, account))).toEqual([115, 115, 110]);
+    void last.close();
   });
   test("a file that is none of ours is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);

@@ -72,7 +72,7 @@ const FULL: Required<CallRecord> = {
   finishReasons: ["stop"], nativeFinishReasons: ["eos"],
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider",
   cost: { nanoUsd: 10, priceId: "p" }, callerCost: { nanoUsd: 1, priceId: "request" },
-  limits: [{ id: "lim_1", value: "u", unit: "tokens", before: 0, reserved: 5, settled: 3, after: 3, wouldRefuse: true }], policies: [{ name: "p", effect: "failed", why: "No such key: team" }],
+  limits: [{ id: "lim_1", value: "u", unit: "tokens", before: 0, reserved: 5, settled: 3, after: 3, wouldRefuse: true, refused: "insufficient_quota" }], policies: [{ name: "p", effect: "failed", why: "No such key: team" }],
   warnings: ["stop_truncated"], cancelled: true, metadata: { team: "a" }, firstContentMs: 2, totalMs: 3, ownMs: 1,
 };
 

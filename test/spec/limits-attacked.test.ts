@@ -1,6 +1,7 @@
 // Limits and budgets under callers and operators who mean no good (decisions 3.4, 4): waits taken at their word, odd end users, prices that are not known, rules
 // that change while a call runs, sums that no double holds, audit beside enforcement, calls that end before their content.
 import { describe, expect, test } from "bun:test";
+import { openMetrics } from "../../src/observe/metrics.ts";
 import { turnedClock } from "../admission/turned-clock.ts";
 import { OK, status } from "../harness/faults.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
@@ -192,6 +193,14 @@ describe("budgets that send calls elsewhere", () => {
     const gateway = limitedGateway({ budgets: { money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] } } }, [], {}, { token: { models: ["up0:*"] } });
     expect((await ask(gateway, CALL)).body.error).toMatchObject({ code: "insufficient_quota" });
   });
+});
+
+test("what limits, budgets and policies refuse is a metric, by rule", async () => {
+  const gateway = limitedGateway({ limits: { calls: { ...MINUTE, limit: 1, scope: { provider: "up0" } } }, budgets: { money: { usd: "0.00001", window: "day", scope: { provider: "up1" } } } });
+  for (const model of ["up0:m", "up0:m", "up0:m", "up1:m", "up1:small"]) await ask(gateway, { ...CALL, model });
+  const metrics = openMetrics(() => []);
+  for (const record of gateway.records) metrics.publish(record);
+  expect([...(await metrics.text()).matchAll(/^dragoman_refusals_total(.*)$/gm)].map(([, sample]) => sample!)).toEqual(['{code="rate_limit_exceeded",rule="id_calls"} 2', '{code="insufficient_quota",rule="id_money"} 1', '{code="model_unpriced",rule="none"} 1']);
 });
 
 describe("choices that are several calls", () => {
