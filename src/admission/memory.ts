@@ -3,8 +3,9 @@
 import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { CountKeeper, JournalledCount, KeptCount } from "../store/limit-counts.ts";
+import { keyOf, type KeptState, NOTHING_KEPT, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, Standing } from "./limit-store.ts";
-import { advance, charge, corrected, type Count, emptyAtMs, fitsAtMs, giveBack, keptWindow, type KeptWindow, newCount, restore, type Times } from "./windows.ts";
+import { advance, charge, corrected, type Count, emptyAtMs, fitsAtMs, giveBack, keptWindow, newCount, restore, type Times } from "./windows.ts";
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
@@ -326,39 +327,11 @@ function endNeed(count: Count, { account: { rule }, units }: Need, bucket: numbe
   else if (kept > units) charge(count, kept - units);
 }
 
-interface KeptState extends KeptWindow {
-  readonly stamp?: number;
-  readonly marks?: readonly string[];
-}
-
 function keptRow({ rule, value, count, marks, stamp }: Entry, times: Times): KeptCount {
   const window = keptWindow(count, times);
   if (window === null && marks === null) return { rule, value, state: null };
   const state: KeptState = { stamp, parts: window?.parts ?? [[count.head, 0]], ...(marks !== null && { marks: [...marks] }) };
   return { rule, value, state: JSON.stringify(state) };
-}
-
-/** A rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one. */
-function keyOf({ tenantId, id, kind, unit, window }: Pick<LimitRule, "tenantId" | "id" | "kind" | "unit" | "window">): string {
-  return [tenantId, id, kind, unit, window].join("\n");
-}
-
-const NOTHING_KEPT: KeptState = { parts: [] };
-
-function ruleOfKey(key: string): Pick<LimitRule, "kind" | "window"> {
-  const [, , kind, , window] = key.split("\n") as [string, string, LimitRule["kind"], string, LimitRule["window"]];
-  return { kind, window };
-}
-
-function stateOf(state: string | null): KeptState {
-  return state === null ? NOTHING_KEPT : (JSON.parse(state) as KeptState);
-}
-
-/** What of it counts now. */
-function unitsOf(kept: KeptState, rule: Pick<LimitRule, "kind" | "window">, times: Times): number {
-  const count = newCount(rule);
-  restore(count, kept, times);
-  return count.total;
 }
 
 interface Restored {

@@ -1,11 +1,14 @@
 // What one attempt has of its own within the call: a signal that ends it alone, the clocks of its route, and the records that it leaves.
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { Usage } from "../core/chat.ts";
-import { GatewayError } from "../core/errors.ts";
+import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { Attempt } from "../core/record.ts";
 import type { RouteTimeouts } from "../core/route.ts";
 import type { UpstreamLimits } from "../wire/upstream.ts";
 import type { Call } from "./call.ts";
+
+/** With these an attempt is ended from this side. */
+const LEFT: ReadonlySet<string> = new Set<ErrorCode>(["client_closed", "superseded", "upstream_timeout", "limit_store_unavailable"]);
 
 export class AttemptScope {
   readonly limits: UpstreamLimits;
@@ -36,6 +39,16 @@ export class AttemptScope {
 
   get signal(): CancelSignal {
     return this.#cancellation;
+  }
+
+  /**
+   * Requests whose answer had begun (its head said success) when this side ended the attempt: the provider has taken the prompt, whoever listens. 0 where the
+   * provider failed by itself.
+   */
+  leftBegun(): number {
+    const { aborted, reason } = this.#cancellation;
+    if (!aborted || !(reason instanceof GatewayError) || !LEFT.has(reason.code)) return 0;
+    return this.attempts.filter(({ status }) => status !== null && status >= 200 && status <= 299).length;
   }
 
   /** The call's own end. */

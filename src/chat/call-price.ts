@@ -38,8 +38,13 @@ export function charge(call: PricedCall & Pick<Call, "mayPrice"> & { readonly re
   if (ownPrice !== null && !call.mayPrice) record.callerCost = sumOf(record.callerCost, usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) });
 }
 
+export interface PricedAttempt {
+  readonly fitted: { readonly request: ChatRequest };
+  readonly resolved: Pick<Resolved, "provider" | "target">;
+}
+
 /** Charges what a target made and a guard does not let out, and notes it as the call's usage: no other attempt follows. */
-export function chargeUntold(call: Call, { fitted, resolved }: { readonly fitted: { readonly request: ChatRequest }; readonly resolved: Pick<Resolved, "provider" | "target"> }, usage: Usage, isEstimated: boolean): void {
+export function chargeUntold(call: Call, { fitted, resolved }: PricedAttempt, usage: Usage, isEstimated: boolean): void {
   call.record.usage = usage;
   call.record.usageSource = isEstimated ? "estimated" : "provider";
   charge(call, fitted.request, resolved, usage);

@@ -51,6 +51,8 @@ export class Call {
   tellsCost = false;
   /** Null: no limit applies to the caller. */
   limited: LimitedCall | null = null;
+  /** Attempts that have not ended: each says what is charged of it, should the call end first. */
+  readonly underWay = new Set<() => void>();
   #endUser: string | null = null;
   #waitedMs = 0;
   #waitingSinceMs: number | null = null;
@@ -285,6 +287,8 @@ export class Call {
   publish(): void {
     if (this.#published) return;
     this.#published = true;
+    for (const end of this.underWay) end();
+    this.underWay.clear();
     this.settleLimits();
     this.waitEnds();
     clearTimeout(this.#timer);

@@ -16,6 +16,7 @@ import type { Call } from "./call.ts";
 import { charge } from "./call-price.ts";
 import { demandOf, usedOf } from "./demand.ts";
 import type { FittedRequest } from "./fit.ts";
+import { chargeLeft, leftUsage } from "./left-usage.ts";
 import { lendCredential } from "./lend-credential.ts";
 import type { Prepared, Ready, RouteCandidate } from "./legs.ts";
 import { pause } from "./pause.ts";
@@ -244,7 +245,9 @@ async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: At
   }
   const scope = new AttemptScope(call, route.timeouts);
   control.scope = scope;
-  admitted?.called(() => usedOf(scope.usage(), fitted, resolved, call));
+  admitted?.called(() => usedOf(scope.usage() ?? leftUsage(fitted.request, scope), fitted, resolved, call));
+  const left = (): void => chargeLeft(call, { fitted, resolved }, scope);
+  call.underWay.add(left);
   const startedMs = call.elapsedMs();
   health.called(upstream, clock.monotonic());
   const probe = health.begin(key, route.breaker, clock.monotonic());
@@ -252,6 +255,7 @@ async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: At
   const settle = (outcome: Outcome): void => {
     if (settled) return;
     settled = true;
+    if (call.underWay.delete(left)) left();
     scope.close();
     leave?.();
     admitted?.end();

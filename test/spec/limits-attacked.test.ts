@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { openMetrics } from "../../src/observe/metrics.ts";
 import { turnedClock } from "../admission/turned-clock.ts";
-import { OK, status } from "../harness/faults.ts";
+import type { Route } from "../../src/core/route.ts";
+import { type Fault, OK, status } from "../harness/faults.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { ask, expectNothingOpen, limitedGateway, limitSet } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
@@ -192,6 +193,42 @@ describe("budgets that send calls elsewhere", () => {
   test("[d3.4 d4.6] a caller who may not call the cheaper model hears of his budget, and not of a model that he did not name", async () => {
     const gateway = limitedGateway({ budgets: { money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] } } }, [], {}, { token: { models: ["up0:*"] } });
     expect((await ask(gateway, CALL)).body.error).toMatchObject({ code: "insufficient_quota" });
+  });
+});
+
+describe("a client that always leaves before the first content", () => {
+  const RULES = { limits: { tokens: { metric: "tokens", window: "day", limit: 1_000 } }, budgets: { money: { usd: "1", window: "day" } } } as const;
+  const left = async (fault: Fault, fields: object, { routes = [], abort = true }: { readonly routes?: readonly Route[]; readonly abort?: boolean } = {}) => {
+    const gateway = limitedGateway(RULES, routes, { up0: [fault] });
+    const leaving = new AbortController();
+    if (abort) setTimeout(() => leaving.abort(), 40);
+    const response = await gateway.chat({ model: "up0:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...fields }, { signal: leaving.signal });
+    await response.text().catch(() => {});
+    await Bun.sleep(20);
+    expectNothingOpen(gateway);
+    const { limits, cost, usage, usageSource } = gateway.records.at(-1)!;
+    return [limits.map(({ settled }) => settled), cost?.nanoUsd ?? 0, usage?.prompt_tokens ?? null, usageSource];
+  };
+  test.each([
+    ["a plain call whose head had come", { kind: "ok", gapMs: 300 }, {}, [[6, 6_000], 6_000, 6, "estimated"]],
+    ["a plain call whose head had not come", { kind: "ok", delayMs: 300 }, {}, [[0, 0], 0, null, null]],
+    ["a stream whose head had come", { kind: "falls_silent", words: 0 }, { stream: true }, [[6, 6_000], 6_000, 6, "estimated"]],
+    ["a stream whose head had not come", { kind: "stall" }, { stream: true }, [[0, 0], 0, null, null]],
+    ["a stream with content", { kind: "ok", words: 10, gapMs: 25 }, { stream: true }, null],
+  ] as const)("[d4.2 d7.7] pays for its prompt once the provider had begun to answer: %s", async (_, fault, fields, expected) => {
+    const seen = await left(fault, fields);
+    if (expected !== null) expect(seen).toEqual(expected as unknown as typeof seen);
+    else expect(seen).toMatchObject([[expect.any(Number), expect.any(Number)], expect.any(Number), 6, "estimated"]);
+  });
+  test("[d4.2 d7.2] so does one whose time is over; a provider that fails by itself charges nothing", async () => {
+    expect(await left({ kind: "falls_silent", words: 0 }, { stream: true, timeout: 0.05 }, { abort: false })).toEqual([[6, 6_000], 6_000, 6, "estimated"]);
+    expect(await left({ kind: "error_event", words: 0 }, { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
+    expect(await left({ kind: "cut", words: 0 }, { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
+  });
+  test("[d4.2] an attempt that another one overtook pays for its prompt, once, in the budget and in the cost of the call", async () => {
+    const routes = [routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 1 } })];
+    // the winner is 5 and 3 tokens, for 11 µUSD
+    expect(await left({ kind: "falls_silent", words: 0 }, { model: undefined, route: "r", stream: true }, { routes, abort: false })).toEqual([[6 + 8, 17_000], 17_000, 5, "provider"]);
   });
 });
 

@@ -157,7 +157,7 @@ describe("what is settled", () => {
       await response;
     }
     expectNothingOpen(gateway);
-    expect(gateway.records.at(-1)!.limits[0]!.settled).toBe("stream" in how ? 8 : 0);
+    expect(gateway.records.at(-1)!.limits[0]!.settled).toBe("stream" in how ? 8 : 6);
     expect((await ask(gateway)).status).toBe(200);
   });
 
