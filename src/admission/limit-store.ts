@@ -39,7 +39,7 @@ export interface Reservation {
   /** The forced needs that would have been refused, by index. */
   readonly overdrawn: readonly number[];
   /** Its place in the order of all operations, over restarts; absent where others count as well. */
-  readonly stamp?: number;
+  readonly stamp?: number | undefined;
   /**
    * Charges what each need really used, in its order; below 0 is taken for 0. Null: that need goes on, and is ended by a later call (an attempt is over, and
    * the call is not). Never waits. Null: how the accounts stand now is not known here.

@@ -104,7 +104,7 @@ class MemoryLimits implements LimitStore {
       this.#keepLater(entry);
     }
     if (needs.length > 0) this.#open += 1;
-    return this.#reservation({ needs, before, after, overdrawn, stamp }, entries, buckets);
+    return this.#reservation({ needs, before, after, overdrawn, stamp: this.#beside === null ? stamp : undefined }, entries, buckets);
   }
 
   standing(account: Account): Standing {

@@ -82,14 +82,14 @@ export function openMetrics(targets: () => readonly TargetStanding[], ledger: ()
   };
 }
 
-function countRules({ limits, policies, code }: CallRecord, meters: Meters, bounded: (rule: string) => string): void {
+function countRules({ limits, policies, code }: CallRecord, meters: Meters, nameOf: (rule: string) => string): void {
   for (const { id, wouldRefuse, refused } of limits) {
-    if (wouldRefuse) meters.wouldRefuse.inc({ limit: bounded(id) });
-    if (refused !== undefined) meters.refusals.inc({ code: refused, rule: bounded(id) });
+    if (wouldRefuse) meters.wouldRefuse.inc({ limit: nameOf(id) });
+    if (refused !== undefined) meters.refusals.inc({ code: refused, rule: nameOf(id) });
   }
   for (const { name, effect } of policies) {
-    meters.policies.inc({ policy: bounded(name), effect });
-    if (effect === "denied") meters.refusals.inc({ code: "policy_violation", rule: bounded(name) });
+    meters.policies.inc({ policy: nameOf(name), effect });
+    if (effect === "denied") meters.refusals.inc({ code: "policy_violation", rule: nameOf(name) });
   }
   // no budget was looked at: each of them would have said so
   if (code === "model_unpriced") meters.refusals.inc({ code, rule: "none" });

@@ -29,7 +29,7 @@ export interface LedgerOptions {
   readonly sink: LedgerSink;
   readonly clock: Clock;
   readonly disk?: JournalDisk;
-  /** From when on the rows of this process's own folder are looked through for what limits counted, in milliseconds since 1970; never, if left out. */
+  /** From when on the rows of processes that have ended are looked through for what limits counted, in milliseconds since 1970; never, if left out. */
   readonly countedSinceMs?: number;
   readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
 }
@@ -54,7 +54,9 @@ export interface OpenLedger extends Ledger {
 /** Throws StoreError. */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const { slot, lock } = ownFolder(options.folder);
-  const own = await openJournal(options, join(options.folder, slot), lock);
+  const counts = new JournalledCounts();
+  if (options.countedSinceMs !== undefined) hearOthers(options.folder, slot, options.countedSinceMs, counts);
+  const own = await openJournal(options, join(options.folder, slot), lock, counts);
   const { journal, shipper } = own;
   shipper.start();
   let adopting = adoptOthers(options, slot);
@@ -67,7 +69,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     close: (entry, record) => journal.close(entry, record),
     standing: () => ({ ...journal.standing(), shipped: shipper.shipped, unshippedBytes: unshippedBytes(own.folder, shipper.place), folder: own.folder }),
     recovered: own.recovered,
-    counts: own.counts,
+    counts: counts.all,
     async end() {
       clearInterval(timer);
       await adopting;
@@ -82,7 +84,6 @@ interface OpenJournal {
   readonly journal: Journal;
   readonly shipper: JournalShipper;
   readonly recovered: readonly CallRecord[];
-  readonly counts: readonly JournalledCount[];
 }
 
 /** The first that no other process holds. */
@@ -99,8 +100,7 @@ function ownFolder(folder: string): { readonly slot: string; readonly lock: Fold
 }
 
 /** Recovers what an earlier process left. Throws StoreError. */
-async function openJournal({ settings, sink, clock, disk = systemDisk, countedSinceMs, tell }: LedgerOptions, folder: string, lock: FolderLock): Promise<OpenJournal> {
-  const counts = new JournalledCounts();
+async function openJournal({ settings, sink, clock, disk = systemDisk, countedSinceMs, tell }: LedgerOptions, folder: string, lock: FolderLock, counts = new JournalledCounts()): Promise<OpenJournal> {
   const findings = findingsOf(folder, countedSinceMs, counts.hear);
   for (const { segment, offset, bytes, isTail } of findings.damages) {
     const isTorn = isTail && segment === findings.lastSegment;
@@ -117,7 +117,7 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, countedSi
   await journal.synced();
   if (recovered.length > 0) tell("warn", "calls were under way when an earlier process ended; they are charged with what was reserved for them", { calls: recovered.length });
   const shipper = new JournalShipper({ folder, sink, clock, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
-  return { folder, lock, journal, shipper, recovered, counts: counts.all };
+  return { folder, lock, journal, shipper, recovered };
 }
 
 function findingsOf(folder: string, countedSinceMs: number | undefined, hear: (text: string) => void): ReturnType<typeof inspectJournal> {
@@ -138,10 +138,28 @@ async function endJournal({ folder, lock, journal, shipper }: OpenJournal): Prom
   lock.release();
 }
 
+/** The last one to count may have had another folder. Those of processes that run are theirs. */
+function hearOthers(folder: string, ownSlot: string, sinceMs: number, counts: JournalledCounts): void {
+  for (const slot of slotsOf(folder)) {
+    const lock = slot === ownSlot ? null : lockFolder(join(folder, slot));
+    if (lock === null) continue;
+    try {
+      inspectJournal(join(folder, slot), sinceMs, counts.hear);
+    } catch {
+      // whoever takes it over tells what is wrong with it
+    }
+    lock.release();
+  }
+}
+
+function slotsOf(folder: string): readonly string[] {
+  return readdirSync(folder).filter((name) => /^\d{1,2}$/.test(name));
+}
+
 /** Ships what processes left that do not run any more. Never rejects: the next look finds what this one did not. */
 async function adoptOthers(options: LedgerOptions, ownSlot: string): Promise<void> {
   try {
-    for (const slot of readdirSync(options.folder).filter((name) => /^\d{1,2}$/.test(name) && name !== ownSlot)) {
+    for (const slot of slotsOf(options.folder).filter((name) => name !== ownSlot)) {
       const folder = join(options.folder, slot);
       if (!existsSync(join(folder, "lock")) || segmentsOf(folder).length === 0) continue;
       const lock = lockFolder(folder);

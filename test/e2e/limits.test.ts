@@ -22,23 +22,24 @@ async function statuses(gateway: GatewayProcess, token: string, times: number, f
 }
 const admitted = (all: readonly number[]): number => all.filter((status) => status === 200).length;
 
-test("[d4.2 d11.2] killed again and again right behind an answer: no unit that a client saw is forgotten", async () => {
-  const config = `
+const COUNTED = `
 projects:
   default:
-    limits: {daily: {metric: requests, window: day, limit: 1000}}
+    limits: {daily: {metric: requests, window: day, limit: 1000}, places: {metric: concurrency, limit: 30}}
     budgets: {tokens: {tokens: 1000000, window: total, scope: {user: "*"}}}
 `;
-  const left = async (gateway: GatewayProcess, token: string): Promise<readonly number[]> => {
-    const response = await call(gateway, token, { user: "ann" });
-    await response.text();
-    return ["requests", "tokens"].map((unit) => Number(response.headers.get(`x-ratelimit-remaining-${unit}`)));
-  };
+const left = async (gateway: GatewayProcess, token: string): Promise<readonly number[]> => {
+  const response = await call(gateway, token, { user: "ann" });
+  await response.text();
+  return ["requests", "tokens"].map((unit) => Number(response.headers.get(`x-ratelimit-remaining-${unit}`)));
+};
+
+test("[d4.2 d11.2] killed again and again right behind an answer: no unit that a client saw is forgotten", async () => {
   let token = "";
   let answers = 0;
   let tokens = 0;
   for (let round = 0; round < 6; round++) {
-    const gateway = await startGateway({ config, dataFolder: join(folder, "killed") });
+    const gateway = await startGateway({ config: COUNTED, dataFolder: join(folder, "killed") });
     token = gateway.firstToken ?? token;
     try {
       for (let index = 0; index <= round; index++) {
@@ -50,6 +51,52 @@ projects:
     } finally {
       await gateway.stop("SIGKILL");
     }
+  }
+}, 60_000);
+
+test("[d4.2 d11.2] calls that were under way when the process was killed stay charged with their reservation, and hold no place", async () => {
+  const options = { config: COUNTED, dataFolder: join(folder, "under-way") };
+  const first = await startGateway(options);
+  const token = first.firstToken!;
+  const [, before] = await left(first, token);
+  for (let index = 0; index < 20; index++) call(first, token, { model: "sandbox:slow-30000", user: "ann", max_tokens: 100 }).catch(() => {});
+  await Bun.sleep(40);
+  await first.stop("SIGKILL");
+  const second = await startGateway(options);
+  try {
+    const [requestsLeft, tokensLeft] = await left(second, token);
+    expect(requestsLeft).toBe(1000 - 22);
+    expect(tokensLeft).toBeLessThanOrEqual(before! - 20 * 100);
+    expect(admitted(await statuses(second, token, 25, { model: "sandbox:slow-100" }))).toBe(25);
+  } finally {
+    await second.stop();
+  }
+}, 60_000);
+
+test("[d4.2] a second process on the folder, without a limit store: says so, overwrites nothing, and goes on with the counts of the first", async () => {
+  const options = { config: COUNTED, dataFolder: join(folder, "two") };
+  const first = await startGateway(options);
+  const token = first.firstToken!;
+  await left(first, token);
+  const [each] = [1_000_000 - (await left(first, token))[1]!].map((two) => two / 2);
+  await Bun.sleep(300);
+  const second = await startGateway(options);
+  try {
+    expect(await left(second, token)).toEqual([997, 1_000_000 - 3 * each!]);
+    expect(await left(first, token)).toEqual([997, 1_000_000 - 3 * each!]);
+    await first.stop();
+    await Bun.sleep(500);
+    expect(await left(second, token)).toEqual([995, 1_000_000 - 5 * each!]);
+    expect(second.lines().some(({ msg }) => msg === "another process counts limits in this data folder")).toBe(true);
+  } finally {
+    // in the journal's second folder, which the next process does not have for its own
+    await second.stop("SIGKILL");
+  }
+  const third = await startGateway(options);
+  try {
+    expect(await left(third, token)).toEqual([994, 1_000_000 - 6 * each!]);
+  } finally {
+    await third.stop();
   }
 }, 60_000);
 
