@@ -1,6 +1,6 @@
 // The public keys of one issuer of OpenID Connect (RFC 7517; OpenID Connect Discovery 1.0): fetched when they are needed first, and again in the background.
 // A key that is not known is asked for at once, but not more often than every half minute, whatever strangers send; a failure takes away no key that is known.
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import { Cancellation } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { isObject, type Json } from "../core/json.ts";
@@ -44,7 +44,7 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
       const { keys } = await fetchKeys(issuer, upstream);
       const text = JSON.stringify(keys);
       if (known?.text !== text) {
-        known = { text, find: createLocalJWKSet({ keys }) };
+        known = { text, find: (await import("jose")).createLocalJWKSet({ keys }) };
         generation += 1;
       }
       fetchedAtMs = clock.monotonic();
@@ -73,7 +73,7 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
       try {
         return await known.find(header, token);
       } catch (thrown) {
-        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
+        if (!(thrown instanceof (await import("jose")).errors.JWKSNoMatchingKey)) throw thrown;
         await ask();
         return await known.find(header, token);
       }

@@ -1,7 +1,8 @@
 // Tokens of a company's own login (OpenID Connect; RFC 7519, RFC 8725) as personal tokens. A token is verified once and known by its hash until it ends, so that
 // later calls with it cost a look-up. Users are not stored: their id is made of issuer and subject, so that the database may have roles for them, and the
 // claims may give more.
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
+import type * as Jose from "jose";
+import type { JWTPayload } from "jose";
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/glob.ts";
@@ -42,9 +43,10 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   };
 
   const verify = async (text: string, hash: string, issuers: readonly LoginIssuer[], nowMs: number): Promise<AccessToken> => {
-    const issuer = issuerOf(text, issuers);
+    const jose = await import("jose");
+    const issuer = issuerOf(text, issuers, jose);
     const keys = keysOf(issuer);
-    const payload = await verified(text, issuer, keys, nowMs);
+    const payload = await verified(text, issuer, keys, nowMs, jose);
     const token = asPersonalToken(payload, issuer, nowMs);
     if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
     known.set(hash, { token, issuer, generation: keys.generation() });
@@ -75,7 +77,7 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
 }
 
 /** By `iss` and `aud`, which nobody has signed for yet. */
-function issuerOf(text: string, issuers: readonly LoginIssuer[]): LoginIssuer {
+function issuerOf(text: string, issuers: readonly LoginIssuer[], { decodeJwt, decodeProtectedHeader }: typeof Jose): LoginIssuer {
   let payload: JWTPayload;
   let algorithm: string | undefined;
   try {
@@ -97,7 +99,7 @@ function audiencesOf({ aud }: { readonly aud?: unknown }): readonly unknown[] {
   return Array.isArray(aud) ? (aud as readonly unknown[]) : [aud];
 }
 
-async function verified(text: string, { issuer, audiences, algorithms, clockToleranceMs }: LoginIssuer, keys: IssuerKeys, nowMs: number): Promise<JWTPayload> {
+async function verified(text: string, { issuer, audiences, algorithms, clockToleranceMs }: LoginIssuer, keys: IssuerKeys, nowMs: number, { jwtVerify, errors }: typeof Jose): Promise<JWTPayload> {
   try {
     const { payload } = await jwtVerify(text, keys.find, {
       issuer, audience: [...audiences], algorithms: [...algorithms], clockTolerance: clockToleranceMs / 1000, currentDate: new Date(nowMs), requiredClaims: ["exp"],

@@ -1,6 +1,6 @@
 // A regular expression as the program that re2js compiles it to, for the machine that runs over text in pieces. RE2's syntax: no backreferences, no
 // lookaround, so that every pattern can be run in time linear in the text. https://github.com/google/re2/wiki/Syntax
-import { RE2JS } from "re2js";
+import type * as Re2 from "re2js";
 
 export const MAX_PATTERN = 1000;
 /** A long program makes each character of a text costly. */
@@ -78,9 +78,17 @@ export function compilePattern(pattern: string): PatternProgram {
   };
 }
 
+let library: typeof Re2 | null = null;
+
+/** Loaded with the first pattern. Throws the library's error. */
+export function linearPattern(pattern: string): Re2.RE2JS {
+  library ??= import.meta.require("re2js") as typeof Re2;
+  return library.RE2JS.compile(pattern);
+}
+
 function parsed(pattern: string): Compiled["re2Input"]["prog"] {
   try {
-    return (RE2JS.compile(pattern) as unknown as Compiled).re2Input.prog;
+    return (linearPattern(pattern) as unknown as Compiled).re2Input.prog;
   } catch (thrown) {
     throw new PatternError((thrown as Error).message.replace(/^error parsing regexp: /, ""));
   }

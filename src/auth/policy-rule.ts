@@ -1,10 +1,12 @@
 // Rules in CEL: parsed, checked and bounded once at load, asked on calls. The only file that knows the library. What could make a rule slow is refused here:
 // macros inside macros, functions that make long values, regular expressions that backtrack (decisions 3.1).
 // https://github.com/google/cel-spec/blob/master/doc/langdef.md
-import { type ASTNode, Environment } from "@marcbachmann/cel-js";
-import { RE2JS } from "re2js";
+import type * as Cel from "@marcbachmann/cel-js";
+import type { ASTNode, Environment } from "@marcbachmann/cel-js";
+import type { RE2JS } from "re2js";
 import type { PolicyRule, RuleVariable } from "../core/policy.ts";
 import { RULE_VARIABLES } from "../core/policy.ts";
+import { linearPattern } from "./pattern-program.ts";
 import { ClientFacts, FactError, MAX_ITEMS, MessageFacts, PARAMETER_TYPES, ParameterFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "./policy-facts.ts";
 
 export interface CompiledRule extends PolicyRule {
@@ -65,7 +67,9 @@ let environment: Environment | null = null;
 
 function rules(): Environment {
   if (environment !== null) return environment;
-  const made = new Environment({ unlistedVariablesAreDyn: false, homogeneousAggregateLiterals: false, limits: { maxAstNodes: 2 * MAX_NODES, maxDepth: MAX_DEPTH, maxListElements: MAX_NODES, maxMapEntries: MAX_NODES, maxCallArguments: 3 } });
+  // loaded with the first rule: who has none keeps a dozen megabytes
+  const cel = import.meta.require("@marcbachmann/cel-js") as typeof Cel;
+  const made = new cel.Environment({ unlistedVariablesAreDyn: false, homogeneousAggregateLiterals: false, limits: { maxAstNodes: 2 * MAX_NODES, maxDepth: MAX_DEPTH, maxListElements: MAX_NODES, maxMapEntries: MAX_NODES, maxCallArguments: 3 } });
   const declare = (name: string, ctor: new (...args: never[]) => object, fields: Readonly<Record<string, string>>): void => void made.registerType(name, { ctor, fields } as never);
   declare("Parameters", ParameterFacts, PARAMETER_TYPES);
   declare("Messages", MessageFacts, { count: "int", characters: "int", prompt_tokens: "int", roles: "map<string, int>", parts: "map<string, int>" });
@@ -105,7 +109,7 @@ function matchesPattern(text: string, pattern: string): boolean {
 function patternOf(pattern: string): RE2JS {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;
-  const fresh = RE2JS.compile(pattern);
+  const fresh = linearPattern(pattern);
   if (patterns.size >= MAX_KNOWN) patterns.clear();
   patterns.set(pattern, fresh);
   return fresh;

@@ -1,7 +1,6 @@
 // Google's credentials for a bearer token: a service account's key signs an assertion (https://developers.google.com/identity/protocols/oauth2/service-account),
 // a developer's login is a refresh token, and everything else is google-auth-library's, for operators only. What a file says about addresses is not read.
 import { createPrivateKey, type KeyObject } from "node:crypto";
-import { importPKCS8, SignJWT } from "jose";
 import { googleServiceAccount, type StoredCredential } from "../core/credential.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { readCredentialFile } from "./credential-file.ts";
@@ -19,6 +18,7 @@ const MAX_KEY_BITS = 4096;
 
 export async function serviceAccountRequest({ clientEmail, privateKey, privateKeyId, tokenUrl }: ServiceAccount, nowMs: number): Promise<TokenRequest> {
   const issuedAtS = Math.floor(nowMs / 1000);
+  const { importPKCS8, SignJWT } = await import("jose");
   const assertion = await new SignJWT({ scope: SCOPE })
     .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(privateKeyId !== null && { kid: privateKeyId }) })
     .setIssuer(clientEmail)
