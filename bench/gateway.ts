@@ -8,15 +8,22 @@ import { MODEL, PROTOCOLS } from "./protocols.ts";
 import { onCore } from "./process-stats.ts";
 import { ended, type Subject, underBun, until } from "./subject.ts";
 
+/** What is not as it is delivered: more of the configuration, and data that is there already with a token to call with. */
+export interface OwnSetup {
+  readonly configuration: string;
+  readonly data: string;
+  readonly token: string;
+}
+
 /** `folder` is a new one, for its data, its log and its configuration. */
-export async function startGateway(folder: string, mockPort: number, core: number): Promise<Subject> {
+export async function startGateway(folder: string, mockPort: number, core: number, own: OwnSetup | null = null): Promise<Subject> {
   mkdirSync(folder);
   const config = join(folder, "dragoman.yaml");
   const logFile = join(folder, "log");
-  writeFileSync(config, configuration(mockPort));
+  writeFileSync(config, `${configuration(mockPort)}${own?.configuration ?? ""}`);
   // a file and no pipe, because a pipe that nobody empties in time would hold the gateway up; appending, so that it can be emptied between rows
   const log = openSync(logFile, "a");
-  const command = underBun(join(packageFolder, "src", "main.ts"), "serve", "--port", "0", "--data", join(folder, "data"), "--config", config);
+  const command = underBun(join(packageFolder, "src", "main.ts"), "serve", "--port", "0", "--data", own?.data ?? join(folder, "data"), "--config", config);
   const child = Bun.spawn(onCore(core, command), { cwd: folder, env: cleanEnvironment(), stdin: "ignore", stdout: log, stderr: log });
   closeSync(log);
   try {
@@ -24,8 +31,8 @@ export async function startGateway(folder: string, mockPort: number, core: numbe
       const said = readFileSync(logFile, "utf8");
       if (child.exitCode !== null) throw new Error(`the gateway did not start: ${said}`);
       const port = /listens on http:\/\/\S+:(\d+)/.exec(said)?.[1];
-      const token = /^ *(dgm_pt_\w+)$/m.exec(said)?.[1];
-      return port === undefined || token === undefined || !said.includes("curl http") ? null : { port: Number(port), token };
+      const token = own?.token ?? /^ *(dgm_pt_\w+)$/m.exec(said)?.[1];
+      return port === undefined || token === undefined || (own === null && !said.includes("curl http")) ? null : { port: Number(port), token };
     }, "the gateway did not say where it listens");
     return {
       port: started.port,

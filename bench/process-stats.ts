@@ -16,7 +16,13 @@ export function cpuSeconds(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) / TICKS_PER_SECOND;
 }
 
-function ticksOf(pid: number): number {
+/** The same of one process, apart: the thread that serves, and all others, which live on. */
+export function threadSeconds(pid: number): { readonly serving: number; readonly others: number } {
+  const serving = ticksOf(`${pid}/task/${pid}`) / TICKS_PER_SECOND;
+  return { serving, others: cpuSeconds([pid]) - serving };
+}
+
+function ticksOf(pid: number | string): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   // the name, in brackets, may hold anything; utime and stime are the 14th and 15th field
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -37,6 +37,15 @@ describe("a quick run", () => {
     expect(text).toContain("| CPU per plain request, same shape | at most 3 times nginx's | not measured |  |");
   }, 30_000);
 
+  test.skipIf(why !== null)("prints what policies, limits and the ledger cost, and how soon a revoked token is refused", async () => {
+    const child = Bun.spawn([process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/governance.ts"), "--quick"], { stdout: "pipe", stderr: "pipe" });
+    const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect({ code, words: words.includes("redis-server is not installed") ? "" : words }).toEqual({ code: 0, words: "" });
+    for (const label of ["nothing configured", "three policies, five limits"]) expect(text).toMatch(new RegExp(`^\\| ${label} \\| \\d+\\.\\d \\| -?\\d+\\.\\d \\| \\d+\\.\\d \\|.* \\| \\d+ \\|$`, "m"));
+    const seen = /refused after (\d+) ms/.exec(text);
+    expect(Number(seen?.[1])).toBeLessThan(1500);
+  }, 60_000);
+
   test.skipIf(why !== null)("knows its rows", async () => {
     const child = Bun.spawn([process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/run.ts"), "--only", "no-such-row"], { stdout: "ignore", stderr: "pipe" });
     expect(await child.stderr.text()).toContain("there is no row no-such-row; there are direct-plain,");

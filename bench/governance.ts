@@ -1,0 +1,209 @@
+// `npm run bench:governance`: what policies, limits and the ledger cost a call in the real process; the same beside ten thousand tokens, a thousand policies and a
+// thousand limits of other projects; the same with limits borrowed from a Redis of its own; and how soon a revoked token is refused then. Prints Markdown;
+// --write puts it into README.md beside this file, --quick only shows that everything works. Less than a minute.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, release, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { table } from "../docs/markdown.ts";
+import { bootstrap, createToken, revokeToken } from "../src/auth/token-admin.ts";
+import { openDatabase } from "../src/store/open-database.ts";
+import { LOCAL_ACTOR } from "../src/store/records.ts";
+import { findServer, startRedis } from "../test/harness/redis-server.ts";
+import { chatBody } from "./answers.ts";
+import { startGateway } from "./gateway.ts";
+import { httpRequest, quantile, runLoad } from "./load.ts";
+import { startMock } from "./mock.ts";
+import { bindToCore, chooseCores, missingTools, threadSeconds } from "./process-stats.ts";
+import { startServer, type Subject, underBun } from "./subject.ts";
+
+const README = join(import.meta.dir, "README.md");
+const OTHERS = { tokens: 10_000, projects: 1_000 };
+const CONNECTIONS = 32;
+/** The clocks of processes go in steps of 10 ms: shorter rounds say nothing. */
+const FULL = { rounds: 4, roundMs: 900, warmUpMs: 1200, others: OTHERS };
+const QUICK = { rounds: 1, roundMs: 300, warmUpMs: 200, others: { tokens: 200, projects: 20 } };
+type Pace = typeof FULL;
+
+const VARIANTS = ["nothing", "governed", "crowded", "leased"] as const;
+type Variant = (typeof VARIANTS)[number];
+const LABELS: Readonly<Record<Variant, string>> = {
+  nothing: "nothing configured",
+  governed: "three policies, five limits",
+  crowded: "the same beside 10,000 tokens, 1,000 policies and 1,000 limits of other projects",
+  leased: "three policies, five limits, borrowed from Redis",
+};
+const KINDS = ["plain", "stream"] as const;
+
+/** Three rules and five limits that every call touches, with room that a benchmark does not use up. */
+const GOVERNED = `
+projects:
+  default:
+    policies:
+      models: { rule: 'request.model.startsWith("forbidden:")' }
+      bounded: { rule: "has(request.parameters.max_tokens) && request.parameters.max_tokens > 100000" }
+      people: { rule: 'target.provider == "secret" && token.role != "owner"' }
+    limits:
+      calls: { metric: requests, window: minute, limit: 1000000000 }
+      hourly: { metric: tokens, window: hour, limit: 1000000000000 }
+      tokens: { metric: tokens, window: day, limit: 1000000000000, scope: { token: "*" } }
+      places: { metric: concurrency, limit: 100000 }
+    budgets:
+      monthly: { tokens: 1000000000000, window: month, thresholds: [80, 100] }
+`;
+
+const { values: flags, positionals } = parseArgs({ options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } }, allowPositionals: true });
+if (positionals[0] === "serve-mock") process.stdout.write(`port ${startMock().port}\n`);
+else await main(flags.quick ? QUICK : FULL);
+
+async function main(pace: Pace): Promise<void> {
+  const missing = missingTools();
+  if (missing !== null) {
+    process.stderr.write(`bench: ${missing}\n`);
+    process.exit(1);
+  }
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-governance-"));
+  const stops: (() => Promise<unknown>)[] = [];
+  try {
+    const text = await measured(folder, pace, stops);
+    process.stdout.write(`${text}\n`);
+    if (flags.write) writeFileSync(README, placed(readFileSync(README, "utf8"), text));
+  } finally {
+    for (const stop of stops.toReversed()) await stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Running {
+  readonly variant: Variant;
+  readonly subject: Subject;
+  readonly startedCpuMs: number;
+  /** Of each round, microseconds a call, by kind: of the thread that serves, and of all threads. */
+  readonly micros: Readonly<Record<(typeof KINDS)[number], { readonly serving: number[]; readonly all: number[] }>>;
+}
+
+async function measured(folder: string, pace: Pace, stops: (() => Promise<unknown>)[]): Promise<string> {
+  const cores = chooseCores();
+  bindToCore(process.pid, cores.load);
+  const mock = await startServer(underBun(import.meta.path, "serve-mock"), cores.load);
+  stops.push(mock.stop);
+  const redis = findServer("redis-server") === null ? null : await startRedis({ flags: ["--appendonly", "no"] });
+  if (redis === null) process.stderr.write("bench: redis-server is not installed: the row with leases is left out\n");
+  else stops.push(() => redis.stop());
+
+  const all: Running[] = [];
+  for (const variant of VARIANTS) {
+    if (variant === "leased" && redis === null) continue;
+    const data = join(folder, `${variant}-data`);
+    const token = await seeded(data, variant === "crowded" ? pace.others : { tokens: 0, projects: 0 });
+    const configuration = `${variant === "nothing" ? "" : GOVERNED}${variant === "leased" ? `limit_store: { driver: valkey, url: "${redis!.url}" }\n` : ""}`;
+    const subject = await startGateway(join(folder, variant), mock.port, cores.subject, { configuration, data, token });
+    stops.push(subject.stop);
+    const { serving, others } = threadSeconds(subject.pids[0]!);
+    all.push({ variant, subject, startedCpuMs: (serving + others) * 1000, micros: { plain: { serving: [], all: [] }, stream: { serving: [], all: [] } } });
+  }
+  // taken in turns, so that what else the machine does falls on all of them
+  for (const running of all) for (const kind of KINDS) await round(running, kind, pace.warmUpMs, false);
+  for (let index = 0; index < pace.rounds; index++) for (const kind of KINDS) for (const running of all) await round(running, kind, pace.roundMs, true);
+  const crowded = all.find(({ variant }) => variant === "crowded")!;
+  const revoked = await revocation(crowded.subject, join(folder, "crowded-data"));
+  return report(all, revoked);
+}
+
+/** A data folder with a token to call with, and what other projects have. */
+async function seeded(dataFolder: string, { tokens, projects }: Pace["others"]): Promise<string> {
+  const { store } = await openDatabase({ dataFolder, databaseUrl: null, environment: new Map() });
+  try {
+    const { token } = (await bootstrap(store, Date.now()))!;
+    if (tokens === 0) return token;
+    const far = Date.now() + 86_400_000;
+    const common = { kind: "project", tenantId: "others", userId: null, role: "developer", permissions: [], models: ["openai:*"], routes: [], ipRanges: [], createdAtMs: 1, lifetimeMs: far, expiresAtMs: far, revokedAtMs: null } as const;
+    await store.change(LOCAL_ACTOR, async (writer) => {
+      await writer.createTenant({ id: "others", name: "Others" });
+      for (let index = 0; index < projects; index++) {
+        const projectId = `p${index}`;
+        await writer.createProject({ id: projectId, tenantId: "others", name: projectId });
+        await writer.createResource({ kind: "policy", tenantId: "others", projectId, name: "rule", document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` } });
+        await writer.createResource({ kind: "limit", tenantId: "others", projectId, name: "limit", document: { metric: "requests", window: "minute", limit: 10 } });
+      }
+      for (let index = 0; index < tokens; index++)
+        await writer.createToken({ ...common, id: `T${String(index).padStart(11, "0")}`, projectId: `p${index % projects}`, name: `t${index}`, secrets: [{ sha256: new Bun.CryptoHasher("sha256").update(String(index)).digest(), retiresAtMs: null }] });
+    });
+    return token;
+  } finally {
+    await store.close();
+  }
+}
+
+async function round({ subject, micros }: Running, kind: (typeof KINDS)[number], durationMs: number, counts: boolean): Promise<void> {
+  const { path, model, token } = subject.target(`openai-${kind}`);
+  const request = httpRequest(subject.port, path, chatBody(model, kind === "stream"), token);
+  subject.tidy();
+  const before = threadSeconds(subject.pids[0]!);
+  const { requests } = await runLoad({ port: subject.port, request }, { connections: CONNECTIONS, durationMs });
+  const after = threadSeconds(subject.pids[0]!);
+  if (!counts) return;
+  const serving = ((after.serving - before.serving) / requests) * 1e6;
+  micros[kind].serving.push(serving);
+  micros[kind].all.push(serving + ((after.others - before.others) / requests) * 1e6);
+}
+
+interface Revocation {
+  readonly seenAfterMs: number;
+  /** Of another caller, one call behind the other, meanwhile and before. */
+  readonly longestMs: number;
+  readonly usualLongestMs: number;
+}
+
+/** A token is revoked as the command line does it, while another one calls without a pause. */
+async function revocation(subject: Subject, dataFolder: string): Promise<Revocation> {
+  const { path, model, token } = subject.target("openai-plain");
+  const call = (durationMs: number) => runLoad({ port: subject.port, request: httpRequest(subject.port, path, chatBody(model, false), token) }, { connections: 1, durationMs });
+  const { store } = await openDatabase({ dataFolder, databaseUrl: null, environment: new Map() });
+  try {
+    const { result: issued } = await store.change(LOCAL_ACTOR, (writer) => createToken(writer, { name: "victim", projectId: "default" }, Date.now()));
+    const statusOf = async (): Promise<number> => {
+      const answer = await fetch(`http://127.0.0.1:${subject.port}/api/v1/models`, { headers: { authorization: `Bearer ${issued.text}` } });
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    while ((await statusOf()) !== 200) await Bun.sleep(20);
+    const usual = await call(1500);
+    const load = call(1500);
+    await Bun.sleep(100);
+    const revokedMs = performance.now();
+    await store.change(LOCAL_ACTOR, (writer) => revokeToken(writer, issued.id, Date.now()));
+    while ((await statusOf()) !== 401) await Bun.sleep(5);
+    const seenAfterMs = performance.now() - revokedMs;
+    return { seenAfterMs, longestMs: quantile((await load).totalMs, 1), usualLongestMs: quantile(usual.totalMs, 1) };
+  } finally {
+    await store.close();
+  }
+}
+
+function report(all: readonly Running[], { seenAfterMs, longestMs, usualLongestMs }: Revocation): string {
+  const least = (values: readonly number[]): number => Math.min(...values);
+  const nothing = all[0]!;
+  const cells = ({ micros }: Running, kind: (typeof KINDS)[number]): readonly string[] => {
+    const serving = least(micros[kind].serving);
+    return [serving.toFixed(1), (serving - least(nothing.micros[kind].serving)).toFixed(1), least(micros[kind].all).toFixed(1)];
+  };
+  const rows = all.map((running) => [LABELS[running.variant], ...cells(running, "plain"), ...cells(running, "stream"), running.startedCpuMs.toFixed(0)]);
+  return [
+    `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Linux ${release()}, Bun ${Bun.version}${flags.quick ? ", --quick: the figures mean nothing" : ""}. CPU µs a call, the least of ${all[0]!.micros.plain.all.length} rounds taken in turns.`,
+    "",
+    table(["", "plain: the serving thread", "more than nothing", "with the threads that sync and ship", "stream of 200 events: the serving thread", "more than nothing", "with the others", "CPU ms to start"], rows),
+    "",
+    `A token that is revoked beside all of them is refused after ${seenAfterMs.toFixed(0)} ms; meanwhile the longest call of another one took ${longestMs.toFixed(1)} ms, before ${usualLongestMs.toFixed(1)} ms.`,
+  ].join("\n");
+}
+
+const BEGIN = "<!-- governance: written by npm run bench:governance -- --write -->";
+const END = "<!-- end of governance -->";
+
+function placed(readme: string, text: string): string {
+  const from = readme.indexOf(BEGIN);
+  const to = readme.indexOf(END);
+  if (from < 0 || to < from) throw new Error(`${README} has no place for the table`);
+  return `${readme.slice(0, from + BEGIN.length)}\n\n${text}\n\n${readme.slice(to)}`;
+}
