@@ -2,8 +2,8 @@
 // the right length alone is not enough.
 import type { Detector } from "../core/policy.ts";
 import { emailDetector } from "./detector-email.ts";
-import { NATIONAL_IDS, type NationalId } from "./detector-national-ids.ts";
-import { patternDetector } from "./pattern-machine.ts";
+import { NATIONAL_IDS, type NationalId, type NationalIdForm, SEVEN_DIGITS, THIRTEEN_DIGITS } from "./detector-national-ids.ts";
+import { HintSearch, type PatternDetector, patternDetector } from "./pattern-machine.ts";
 import { compilePattern } from "./pattern-program.ts";
 
 export const PII_CLASSES = ["email", "phone", "card", "iban", "national_id", "secret"] as const;
@@ -11,39 +11,52 @@ export type PiiClass = (typeof PII_CLASSES)[number];
 
 const MAX_LENGTH = 128;
 
-/** `countries` chooses among national ids; empty: all that are known. */
+/** `countries` chooses among national ids; empty: all that are known, and digits alone count only near a word that says what they are. */
 export function detectorsOf(name: PiiClass, countries: readonly NationalId[]): readonly Detector[] {
   if (name === "email") return [emailDetector];
-  if (name !== "national_id") return [once(name)];
-  return (countries.length === 0 ? (Object.keys(NATIONAL_IDS) as NationalId[]) : countries).map((country) => once(country));
+  if (name !== "national_id") return [once(name, MAKERS[name])];
+  const chosen = countries.length > 0;
+  return (chosen ? countries : (Object.keys(NATIONAL_IDS) as NationalId[])).map((country) => once(`${country} ${chosen}`, () => nationalDetector(NATIONAL_IDS[country], chosen)));
 }
 
 const made = new Map<string, Detector>();
 /** Programs are made when the first policy needs them. */
-function once(name: Exclude<PiiClass, "email" | "national_id"> | NationalId): Detector {
+function once(name: string, make: () => Detector): Detector {
   const known = made.get(name);
   if (known !== undefined) return known;
-  const fresh = name in NATIONAL_IDS ? nationalDetector(NATIONAL_IDS[name as NationalId]) : MAKERS[name as keyof typeof MAKERS]();
+  const fresh = make();
   made.set(name, fresh);
   return fresh;
 }
 
-function nationalDetector({ pattern, accepts }: (typeof NATIONAL_IDS)[NationalId]): Detector {
-  return patternDetector({ mask: "[national id]", program: compilePattern(pattern), maxLength: MAX_LENGTH, accept: (match) => (accepts(match) ? match.length : 0) });
+/** What stands in a longer row of letters and digits, such as a UUID, or behind a decimal point. */
+const INSIDE = /\w*\d\w*[-+/]$|\d\.$/;
+const GOES_ON = "(?:[-+/]\\w|\\.\\d)?";
+const FURTHER = /(?:[-+/]\w|\.\d)$/;
+
+function nationalDetector({ pattern, accepts, hint, words }: NationalIdForm, chosen: boolean): Detector {
+  const goesOn = (match: string): boolean => FURTHER.test(match) && !full.test(match);
+  const full = new RegExp(`^(?:${pattern})$`);
+  const isOne = (match: string, before: string): boolean => !INSIDE.test(before) && !goesOn(match) && accepts(match) && (chosen || words === undefined || /\D/.test(match) || words.test(before));
+  return classDetector({ mask: "[national id]", program: compilePattern(`(?:${pattern})${GOES_ON}`), hint, accept: (match, before) => (isOne(match, before) ? match.length : 0) });
+}
+
+function classDetector(options: Omit<PatternDetector, "folds" | "maxLength"> & { readonly maxLength?: number }): Detector {
+  return patternDetector({ maxLength: MAX_LENGTH, ...options, folds: true });
 }
 
 /** Long keys; a private key in PEM of 4,096 bits has 3,300 characters. */
 const MAX_SECRET = 16_384;
 
 const MAKERS = {
-  card: () => patternDetector({ mask: "[card]", program: compilePattern("\\b[2-6](?:[ -]?\\d){12,18}\\b"), maxLength: MAX_LENGTH, accept: cardIn }),
-  iban: () => patternDetector({ mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?: ?[A-Za-z0-9]){11,30}\\b"), maxLength: MAX_LENGTH, accept: ibanIn }),
-  phone: () => patternDetector({ mask: "[phone]", program: compilePattern(PHONE), maxLength: MAX_LENGTH, accept: phoneIn }),
-  secret: () => patternDetector({ mask: "[secret]", program: compilePattern(SECRET), maxLength: MAX_SECRET }),
+  card: () => classDetector({ mask: "[card]", program: compilePattern("\\b[2-6](?:[ .-]?\\d){12,18}\\b(?:\\.\\d)?"), hint: { search: THIRTEEN_DIGITS, lead: 0 }, accept: cardIn }),
+  iban: () => classDetector({ mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?:[ -]?[A-Za-z0-9]){11,30}\\b"), hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 }, accept: ibanIn }),
+  phone: () => classDetector({ mask: "[phone]", program: compilePattern(`(?:${PHONE})(?:[-.]\\d)?`), hint: { search: SEVEN_DIGITS, lead: 1 }, accept: phoneIn }),
+  secret: () => classDetector({ mask: "[secret]", program: compilePattern(SECRET), hint: { search: new HintSearch(/dgm_|[sr]k[-_]|gh[oprsu]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox|hf_|npm_|eyJ|-----BEGIN/, 11), lead: 0 }, maxLength: MAX_SECRET, accept: secretIn }),
 } as const;
 
 /** With the country's code (E.164), or in the form of North America, or with the trunk prefix 0 and a separator. */
-const PHONE = "(?:\\+|\\b00 ?)[1-9](?:[ ./-]?\\(?\\d\\)?){6,14}\\b|\\(?\\b[2-9]\\d\\d\\)?[ .-] ?[2-9]\\d\\d[ .-]\\d{4}\\b|\\(?\\b0[1-9]\\d{1,4}\\)?[ /-]\\d(?:[ -]?\\d){4,9}\\b";
+const PHONE = "(?:\\+|\\b00 ?)[1-9](?:[ ./-]?\\(?\\d\\)?){6,14}\\b|(?:\\b1[ .-])?\\(?\\b[2-9]\\d\\d\\)?[ .-] ?[2-9]\\d\\d[ .-]\\d{4}\\b|\\(?\\b0[1-9]\\d{1,4}\\)?[ /-]\\d(?:[ -]?\\d){4,9}\\b";
 
 /** By the prefixes that their makers publish for secret scanners, and our own; tokens in three parts (JWT); private keys in PEM. */
 const SECRET = [
@@ -62,9 +75,28 @@ const SECRET = [
   "-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=:,.\\s\\\\-]*",
 ].join("|");
 
-/** ISO/IEC 7812: the check digit over 13 to 19 digits. A longer row of groups may begin with a card. */
-function cardIn(match: string): number {
-  return longestPrefix(match, (digits) => digits.length >= 13 && digits.length <= 19 && !isRepeated(digits) && passesLuhn(digits));
+/** The classes of a stylesheet begin with `sk-` as well: a key has digits. */
+function secretIn(match: string): number {
+  return match.startsWith("sk-") && match.replaceAll(/\D/g, "").length < 2 ? 0 : match.length;
+}
+
+/** ISO/IEC 7812: the check digit over 13 to 19 digits, in a range of numbers that cards have. A longer row of groups may begin with a card. */
+function cardIn(match: string, before: string): number {
+  if (/\d\.$/.test(before)) return 0;
+  const end = longestPrefix(match, (digits) => digits.length >= 13 && digits.length <= 19 && isIssued(digits) && !isRepeated(digits) && passesLuhn(digits));
+  const found = match.slice(0, end);
+  return isGrouped(found) ? end : 0;
+}
+
+/** Those that begin with 2 are few, and dates begin so. */
+function isIssued(digits: string): boolean {
+  return digits[0] !== "2" || (digits.length >= 16 && /^2(?:20[0-4]|22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)/.test(digits));
+}
+
+/** Groups of three to six digits, or single ones; those with dots of four: others are lists, ids and decimal numbers. */
+function isGrouped(card: string): boolean {
+  if (card.includes(".")) return /^\d{4}(?:\.\d{4}){3}$|^\d{4}\.\d{6}\.\d{5}$/.test(card);
+  return /^(?:\d+|\d(?:[ -]\d)+|\d{3,6}(?:[ -]\d{3,6})+)$/.test(card);
 }
 
 function isRepeated(digits: string): boolean {
@@ -115,7 +147,12 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
 };
 
 /** E.164: 8 to 15 digits with the country's code. */
-function phoneIn(match: string): number {
+function phoneIn(match: string, before: string): number {
   const digits = match.replaceAll(/\D/g, "").length;
+  if (match.startsWith("+")) return digits >= 8 && digits <= 16 && !/[\w)]$/.test(before) && !/^\+\d+\.\d+$/.test(match) ? match.length : 0;
+  if (INSIDE.test(before)) return 0;
+  // groups of an account number
+  if (/^\(?0/.test(match) && /\w $/.test(before) && /\d\w* $/.test(before)) return 0;
+  if (match.startsWith("00")) return digits <= 17 && (/^\d+$/.test(match) ? digits >= 12 : /\D\d{3,}/.test(match)) ? match.length : 0;
   return digits >= 7 && digits <= 17 ? match.length : 0;
 }

@@ -5,7 +5,7 @@ import type { Detector, DetectorRun, TextWindow } from "../core/policy.ts";
 const MAX_LOCAL = 64;
 const MAX_DOMAIN = 255;
 
-export const emailDetector: Detector = { mask: "[email]", open: () => new EmailRun() };
+export const emailDetector: Detector = { mask: "[email]", folds: true, open: () => new EmailRun() };
 
 class EmailRun implements DetectorRun {
   /** Nothing before it is part of an address that is still to be found. */
@@ -62,7 +62,8 @@ function domainEnd(text: string, base: number, from: number, limit: number): num
 /** Length of what of it is a domain, which ends in a name of at least two letters; 0: nothing. */
 function domainOf(text: string): number {
   const found = /^(?:[^.]+\.)+[^\d.-][^.]*[^.-]/.exec(text);
-  return found === null ? 0 : found[0].length;
+  // a picture for screens of twice the density: `logo@2x.png`
+  return found === null || /^\dx\.[a-z]{3,4}$/i.test(found[0]) ? 0 : found[0].length;
 }
 
 function isWordCode(code: number): boolean {

@@ -1,6 +1,7 @@
 // One text under guards, in the pieces in which it comes: what matches is replaced or refused, and of the rest only what could still become part of a match
 // is held back. How the text was cut makes no difference to what comes out (decisions 3.3).
-import type { DetectorRun, Guard, Policy, TextWindow } from "../core/policy.ts";
+import type { Detector, DetectorRun, Guard, Policy, TextWindow } from "../core/policy.ts";
+import { ReadText } from "./read-text.ts";
 
 /** A policy with a guard. */
 export interface GuardPolicy extends Policy {
@@ -25,9 +26,21 @@ interface Watch {
   readonly rank: number;
   readonly mask: string;
   readonly run: DetectorRun;
+  /** Null: the text as it was written. */
+  readonly reads: ReadText | null;
+  readonly found: (start: number, end: number) => void;
+  /** In what it reads. */
   hold: number;
   /** An audit guard that has spoken has nothing more to say. */
   isDone: boolean;
+}
+
+/** A match in a text as it was written, that a guard has been told of and nobody else. */
+export interface Found {
+  readonly policy: GuardPolicy;
+  readonly start: number;
+  readonly end: number;
+  readonly mask: string;
 }
 
 interface Match {
@@ -40,7 +53,14 @@ interface Match {
 export interface GuardedTextOptions {
   /** The text is JSON: what stands in place of a match must not break it. */
   readonly isJson?: boolean;
+  /** Takes what is found, and nothing is done about it. */
+  readonly onFound?: (found: Found) => void;
 }
+
+/** Units before what is looked at that stay: what stands before a place can matter there. */
+const LOOK_BEHIND = 64;
+/** So many that are not needed any more are forgotten at once. */
+const MIN_FORGOTTEN = 512;
 
 export class GuardedText implements TextWindow {
   text = "";
@@ -48,19 +68,29 @@ export class GuardedText implements TextWindow {
   limit = 0;
   isEnd = false;
   readonly #watches: readonly Watch[];
+  readonly #reads: readonly ReadText[];
   readonly #spoke: GuardSpoke;
   readonly #json: JsonPlace | null;
+  readonly #onFound: ((found: Found) => void) | null;
   readonly #told = new Set<GuardPolicy>();
   /** What has gone out stands before it. */
   #gone = 0;
   #matches: Match[] = [];
 
-  constructor(policies: readonly GuardPolicy[], spoke: GuardSpoke, { isJson = false }: GuardedTextOptions = {}) {
+  constructor(policies: readonly GuardPolicy[], spoke: GuardSpoke, { isJson = false, onFound }: GuardedTextOptions = {}) {
     this.#spoke = spoke;
+    this.#onFound = onFound ?? null;
     this.#json = isJson ? new JsonPlace() : null;
-    this.#watches = policies.flatMap((policy, rank) =>
-      policy.guard.detectors.map((detector) => ({ policy, rank, mask: policy.guard.mask ?? detector.mask, run: detector.open(), hold: 0, isDone: false })),
-    );
+    const all = policies.flatMap(({ guard }) => guard.detectors);
+    const folded = all.some(({ folds }) => folds) ? new ReadText({ isJson, folds: true }) : null;
+    const plain = isJson && all.some(({ folds }) => !folds) ? new ReadText({ isJson, folds: false }) : null;
+    this.#reads = [folded, plain].filter((reads) => reads !== null);
+    this.#watches = policies.flatMap((policy, rank) => policy.guard.detectors.map((detector) => this.#watch(policy, rank, detector, detector.folds ? folded : plain)));
+  }
+
+  #watch(policy: GuardPolicy, rank: number, detector: Detector, reads: ReadText | null): Watch {
+    const watch: Watch = { policy, rank, mask: policy.guard.mask ?? detector.mask, run: detector.open(), reads, found: (start, end) => this.#found(watch, start, end), hold: 0, isDone: false };
+    return watch;
   }
 
   /** What may go out now. Throws BlockedText. */
@@ -72,38 +102,57 @@ export class GuardedText implements TextWindow {
     return this.#look();
   }
 
-  /** The rest. Throws BlockedText. */
-  end(): string {
+  /** The rest, with a last piece. Throws BlockedText. */
+  end(piece = ""): string {
+    this.text += piece;
     this.isEnd = true;
     this.limit = this.base + this.text.length;
     return this.#look();
   }
 
   #look(): string {
+    for (const reads of this.#reads) reads.read(this);
     let safe = this.limit;
     let kept = this.limit;
     for (const watch of this.#watches) {
       if (watch.isDone) continue;
-      watch.hold = watch.run.advance(this, (start, end) => this.#found(watch, start, end));
-      if (watch.hold < kept) kept = watch.hold;
-      if (watch.policy.mode === "enforce" && watch.hold < safe) safe = watch.hold;
+      watch.hold = watch.run.advance(watch.reads ?? this, watch.found);
+      const hold = watch.reads === null ? watch.hold : watch.reads.writtenStart(watch.hold);
+      if (hold < kept) kept = hold;
+      if (watch.policy.mode === "enforce" && hold < safe) safe = hold;
     }
-    const out = this.#release(this.isEnd ? this.limit : safe);
+    if (this.isEnd) return this.#release(this.limit);
+    const out = this.#release(this.#json === null ? safe : this.#tokenStart(safe));
     this.#forget(Math.min(kept, this.#gone));
     return out;
   }
 
   #found(watch: Watch, start: number, end: number): void {
-    const { policy } = watch;
+    const { policy, reads, mask } = watch;
     if (watch.isDone) return;
     if (policy.mode === "audit") watch.isDone = true;
+    this.#tell({ policy, mask, start: reads === null ? start : reads.writtenStart(start), end: reads === null ? end : reads.writtenEnd(end) }, watch.rank);
+  }
+
+  #tell(found: Found, rank: number): void {
+    if (this.#onFound !== null) return this.#onFound(found);
+    const { policy, start, end, mask } = found;
     if (!this.#told.has(policy)) {
       this.#told.add(policy);
       this.#spoke(policy);
     }
     if (policy.mode === "audit") return;
     if (policy.guard.action === "block") throw new BlockedText(policy);
-    this.#matches.push({ start, end, rank: watch.rank, mask: watch.mask });
+    this.#matches.push({ start, end, rank, mask });
+  }
+
+  /** The whole text with what is known to be in it. Throws BlockedText. */
+  replay(text: string, found: readonly Found[], policies: readonly GuardPolicy[]): string {
+    for (const one of found) {
+      const rank = policies.indexOf(one.policy);
+      if (rank >= 0) this.#tell(one, rank);
+    }
+    return this.end(text);
   }
 
   /** The text up to `safe`, but for a match that may still grow into another. */
@@ -113,13 +162,10 @@ export class GuardedText implements TextWindow {
     const joined = joinOverlapping(this.#matches);
     this.#matches = [];
     for (const match of joined) {
-      if (match.end > safe) {
-        this.#matches.push(match);
-        continue;
-      }
-      out += this.#plain(match.start) + this.#masked(match);
+      if (match.end > safe) this.#matches.push(match);
+      else if (match.end > this.#gone) out += this.#masked(match);
     }
-    return out + this.#plain(Math.min(safe, this.#matches[0]?.start ?? safe));
+    return out + this.#plain(Math.min(safe, this.#matches[0] === undefined ? safe : this.#json === null ? this.#matches[0].start : this.#tokenStart(this.#matches[0].start)));
   }
 
   #plain(end: number): string {
@@ -130,17 +176,45 @@ export class GuardedText implements TextWindow {
     return piece;
   }
 
-  #masked({ end, mask }: Match): string {
-    const words = this.#json === null ? mask : this.#json.fit(mask);
-    this.#json?.take(this.text.slice(this.#gone - this.base, end - this.base));
-    this.#gone = end;
-    return words;
+  /** What stands before a match, and the words in its place. */
+  #masked({ start, end, mask }: Match): string {
+    if (this.#json === null) {
+      const before = this.#plain(start);
+      this.#gone = end;
+      return before + mask;
+    }
+    const before = this.#plain(this.#tokenStart(start));
+    const last = this.#tokenEnd(end);
+    const words = this.#json.mask(this.text.slice(this.#gone - this.base, last - this.base), mask);
+    this.#gone = last;
+    return before + words;
   }
 
-  /** Two units before it stay: what stands before a place can matter there. */
+  /** In JSON, a number or word between values goes out or is replaced as a whole: where the one begins that `position` stands in. */
+  #tokenStart(position: number): number {
+    if (this.#isInsideAt(position)) return position;
+    let start = position;
+    while (start > this.#gone && isTokenCode(this.text.charCodeAt(start - 1 - this.base))) start--;
+    return start;
+  }
+  #tokenEnd(position: number): number {
+    if (this.#isInsideAt(position)) return position;
+    let end = position;
+    while (end < this.limit && isTokenCode(this.text.charCodeAt(end - 1 - this.base)) && isTokenCode(this.text.charCodeAt(end - this.base))) end++;
+    return end;
+  }
+  #isInsideAt(position: number): boolean {
+    return this.#json!.isInsideAfter(this.text.slice(this.#gone - this.base, Math.max(position, this.#gone) - this.base));
+  }
+
   #forget(before: number): void {
-    const cut = before - 2 - this.base;
-    if (cut <= 0) return;
+    for (const reads of this.#reads) {
+      let least = reads.limit;
+      for (const watch of this.#watches) if (watch.reads === reads && !watch.isDone && watch.hold < least) least = watch.hold;
+      if (least - LOOK_BEHIND - reads.base >= MIN_FORGOTTEN) reads.forget(least - LOOK_BEHIND);
+    }
+    const cut = before - LOOK_BEHIND - this.base;
+    if (cut < MIN_FORGOTTEN) return;
     this.text = this.text.slice(cut);
     this.base += cut;
   }
@@ -161,29 +235,58 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
 }
 
+/** Of numbers, `true`, `false` and `null`. */
+function isTokenCode(code: number): boolean {
+  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 0x2b || code === 0x2d || code === 0x2e;
+}
+
 /** Where in a JSON text one is: inside a string or between values. */
 class JsonPlace {
   #isInside = false;
   #isEscaped = false;
 
   take(piece: string): void {
-    for (let index = 0; index < piece.length; index++) {
-      const code = piece.charCodeAt(index);
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (code === 0x5c) this.#isEscaped = this.#isInside;
-      else if (code === 0x22) this.#isInside = !this.#isInside;
-    }
+    for (let index = 0; index < piece.length; index++) this.#step(piece.charCodeAt(index));
   }
 
-  /** The words in a form that stands where a match began. */
-  fit(words: string): string {
+  isInsideAfter(piece: string): boolean {
+    const [isInside, isEscaped] = [this.#isInside, this.#isEscaped];
+    this.take(piece);
+    const after = this.#isInside;
+    this.#isInside = isInside;
+    this.#isEscaped = isEscaped;
+    return after;
+  }
+
+  /** Takes a piece of which nothing may be seen but what holds the JSON together: the words stand in place of each text and value of it. */
+  mask(piece: string, words: string): string {
     const quoted = JSON.stringify(words);
-    return this.#isInside ? quoted.slice(1, -1) : quoted;
+    let out = "";
+    let isMasked = false;
+    for (const unit of piece) {
+      const wasInside = this.#isInside;
+      const isFrame = wasInside ? unit === '"' && !this.#isEscaped : /["{}[\],:\s]/.test(unit);
+      for (let index = 0; index < unit.length; index++) this.#step(unit.charCodeAt(index));
+      if (isFrame) out += unit;
+      else if (!isMasked) out += wasInside ? quoted.slice(1, -1) : quoted;
+      isMasked = !isFrame;
+    }
+    return out;
+  }
+
+  #step(code: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (code === 0x5c) this.#isEscaped = this.#isInside;
+    else if (code === 0x22) this.#isInside = !this.#isInside;
   }
 }
 
 /** A whole text in one piece. Throws BlockedText. */
 export function guardText(text: string, policies: readonly GuardPolicy[], spoke: GuardSpoke, options?: GuardedTextOptions): string {
-  const guarded = new GuardedText(policies, spoke, options);
-  return guarded.push(text) + guarded.end();
+  return new GuardedText(policies, spoke, options).end(text);
+}
+
+/** A whole text in which it is known what is found. Throws BlockedText. */
+export function guardFound(text: string, found: readonly Found[], policies: readonly GuardPolicy[], spoke: GuardSpoke, options?: GuardedTextOptions): string {
+  return found.length === 0 ? text : new GuardedText([], spoke, options).replay(text, found, policies);
 }

@@ -9,13 +9,48 @@ export interface PatternDetector {
   readonly program: PatternProgram;
   /** UTF-16 units of a match at most: what grows longer is not looked for. */
   readonly maxLength: number;
-  /** How much of a match is really one; 0: nothing. Left out: all of it. */
-  readonly accept?: (match: string) => number;
+  /** How much of a match is really one, by the text before it; 0: nothing. Left out: all of it. */
+  readonly accept?: (match: string, before: string) => number;
+  readonly folds?: boolean;
+  /** What every match has in it. */
+  readonly hint?: Hint;
+}
+
+/** Where a search of the language's own, which is many times quicker, has to find something before it is worth while to look closely. */
+export interface Hint {
+  readonly search: HintSearch;
+  /** Units of a match at most before the hint in it begins. */
+  readonly lead: number;
+}
+
+/** One search for all detectors that share it: each asks for the same text. */
+export class HintSearch {
+  /** Units of the shortest text at most that is enough for the hint. */
+  readonly length: number;
+  readonly #pattern: RegExp;
+  #text = "";
+  #from = -1;
+  #found = -1;
+
+  constructor(pattern: RegExp, length: number) {
+    this.#pattern = new RegExp(pattern.source, "g");
+    this.length = length;
+  }
+
+  /** Index of the next one from `from` on; Infinity: there is none. */
+  next(text: string, from: number): number {
+    if (from >= this.#from && from <= this.#found && text === this.#text) return this.#found;
+    this.#pattern.lastIndex = from;
+    const found = this.#pattern.exec(text);
+    this.#text = text;
+    this.#from = from;
+    return (this.#found = found === null ? Number.POSITIVE_INFINITY : found.index);
+  }
 }
 
 export function patternDetector(options: PatternDetector): Detector {
   let machine: Machine | null = null;
-  return { mask: options.mask, open: () => new MachineRun((machine ??= new Machine(options))) };
+  return { mask: options.mask, folds: options.folds === true, open: () => new MachineRun((machine ??= new Machine(options))) };
 }
 
 /** Whether the pattern matches where there is nothing to match. */
@@ -24,6 +59,8 @@ export function matchesNothing(program: PatternProgram): boolean {
 }
 
 const ASCII = 128;
+/** Units before a match that are told with it. */
+export const MAX_BEFORE = 48;
 const END = -1;
 const NOWHERE = 0;
 const ANYWHERE = 1;
@@ -50,7 +87,8 @@ function reached({ step, out, arg }: PatternProgram, from: readonly number[], ne
 class Machine {
   readonly program: PatternProgram;
   readonly maxLength: number;
-  readonly accept: ((match: string) => number) | null;
+  readonly accept: PatternDetector["accept"];
+  readonly hint: Hint | null;
   /** Where a match can begin with this ASCII character: `NOWHERE`, `ANYWHERE`, or `AT_EDGE` of a word. */
   readonly begins: Uint8Array;
   /** Whether it can begin with any other. */
@@ -63,10 +101,11 @@ class Machine {
   readonly #stack: Int32Array;
   #generation = 0;
 
-  constructor({ program, maxLength, accept }: PatternDetector) {
+  constructor({ program, maxLength, accept, hint }: PatternDetector) {
     this.program = program;
     this.maxLength = maxLength;
-    this.accept = accept ?? null;
+    this.accept = accept;
+    this.hint = hint ?? null;
     this.#seen = new Int32Array(program.size);
     this.#stack = new Int32Array(2 * program.size + 2);
     this.#taken = program.step.map((step, at) => (step === STEP.take ? Uint8Array.from({ length: ASCII }, (_, code) => Number(program.takes(at, code))) : null));
@@ -190,9 +229,14 @@ class MachineRun implements DetectorRun {
 
   /** To the next place where a match can begin, by what two characters tell. */
   #skip({ text, base, limit }: TextWindow): void {
-    const { begins, beginsBeyond, goesOn } = this.#machine;
+    const { begins, beginsBeyond, goesOn, hint } = this.#machine;
     let index = this.#at - base;
     const end = limit - base;
+    if (hint !== null && end - index > hint.search.length + hint.lead) {
+      // near the end one may be incomplete
+      const least = Math.min(hint.search.next(text, index), end - hint.search.length) - hint.lead;
+      if (least > index) index = least;
+    }
     for (; index < end; index++) {
       const code = text.charCodeAt(index);
       if (code >= ASCII) {
@@ -236,7 +280,7 @@ class MachineRun implements DetectorRun {
     if (this.#now !== null) this.#now.count = 0;
     if (this.#bestStart < 0) return;
     const start = this.#bestStart;
-    const length = this.#machine.accept === null ? this.#bestEnd - start : this.#machine.accept(text.slice(start - base, this.#bestEnd - base));
+    const length = this.#machine.accept === undefined ? this.#bestEnd - start : this.#machine.accept(text.slice(start - base, this.#bestEnd - base), text.slice(Math.max(0, start - base - MAX_BEFORE), start - base));
     this.#bestStart = -1;
     if (length > 0) found(start, start + length);
     this.#at = start + Math.max(length, 1);

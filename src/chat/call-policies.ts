@@ -7,7 +7,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
 import type { PolicyTouch } from "../core/record.ts";
-import { guardedRequest, LONG_REQUEST, lookAhead, type LookedAt, textGuard } from "./guard-request.ts";
+import { guardedRequest, LONG_TEXTS, lookAhead, type LookedAt, textGuard } from "./guard-request.ts";
 
 export interface PolicyCall {
   readonly sent: ChatRequest;
@@ -31,8 +31,8 @@ export class CallPolicies {
   readonly #facts: Facts;
   readonly #requests = new Map<ChatRequest, RequestFacts>();
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
-  /** What was looked at before, by the guards that did. */
-  readonly #ahead = new Map<string, LookedAt>();
+  /** What was found before; null: nobody looked. */
+  #ahead: LookedAt | null = null;
 
   constructor(policies: ProjectPolicies, call: PolicyCall) {
     this.#policies = policies;
@@ -50,8 +50,11 @@ export class CallPolicies {
   admit(): void | Promise<void> {
     const { sent } = this.#call;
     this.rules();
-    const guards = this.#guards(this.#policies.inputGuards, null);
-    if (guards.length > 0 && sent.source.text.length >= LONG_REQUEST) return this.#inTurns(guards);
+    if (sent.source.text.length >= LONG_TEXTS) {
+      // those of targets as well: at a target there is no time to take turns
+      const guards = this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
+      if (guards.length > 0) return this.#inTurns(guards);
+    }
     this.input(sent, null);
   }
 
@@ -64,11 +67,7 @@ export class CallPolicies {
 
   async #inTurns(guards: readonly GuardPolicy[]): Promise<void> {
     const { sent } = this.#call;
-    try {
-      this.#ahead.set(keyOf(guards), await lookAhead(sent, guards, this.guardSpoke));
-    } catch (thrown) {
-      throw blockedError(thrown);
-    }
+    this.#ahead = await lookAhead((guard) => guardedRequest(sent, guard), guards);
     this.input(sent, null);
   }
 
@@ -86,7 +85,7 @@ export class CallPolicies {
     this.#guarded.set(request, known);
     const there = known.get(key);
     if (there !== undefined) return there;
-    const fresh = this.guarded(() => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead.get(key))));
+    const fresh = this.guarded(() => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead)));
     known.set(key, fresh);
     return fresh;
   }

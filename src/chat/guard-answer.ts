@@ -5,7 +5,7 @@ import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { blockedError } from "./call-policies.ts";
 import type { FittedRequest } from "./fit.ts";
-import { type KindOf, mapTexts, textGuard, type TextGuard } from "./guard-request.ts";
+import { type KindOf, LONG_TEXTS, lookAhead, type LookedAt, mapTexts, textGuard, type TextGuard } from "./guard-request.ts";
 import { isVendorField } from "./strict-fields.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
@@ -27,18 +27,31 @@ const answerKind: KindOf = (name, owner) => {
   return NO_TEXT.has(name) ? "skip" : "words";
 };
 
-/** Throws `policy_violation`. */
-export function guardedAnswer(answer: WholeAnswer, guards: readonly GuardPolicy[], spoke: GuardSpoke): WholeAnswer {
-  if (guards.length === 0) return answer;
-  const guard = textGuard(guards, spoke);
-  const body: Record<string, Json | undefined> = { ...answer.body };
+/** A promise where there is much to look at. Throws `policy_violation`. */
+export function guardedAnswer(answer: WholeAnswer, guards: readonly GuardPolicy[], spoke: GuardSpoke): WholeAnswer | Promise<WholeAnswer> {
+  let characters = 0;
+  mapAnswer(answer, (text) => {
+    characters += text.length;
+    return text;
+  });
+  if (characters < LONG_TEXTS) return lookedAt(answer, guards, spoke, null);
+  return lookAhead((guard) => mapAnswer(answer, guard), guards).then((ahead) => lookedAt(answer, guards, spoke, ahead));
+}
+
+function lookedAt(answer: WholeAnswer, guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null): WholeAnswer {
   try {
-    for (const name in body) if (name === "choices" || isVendorField(name, body[name])) body[name] = mapTexts(body[name]!, guard, answerKind, name);
+    const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
+    if (changes(guards)) body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
+    return { ...answer, body };
   } catch (thrown) {
     throw blockedError(thrown);
   }
-  if (changes(guards)) body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
-  return { ...answer, body };
+}
+
+function mapAnswer(answer: WholeAnswer, guard: TextGuard): Record<string, Json | undefined> {
+  const body: Record<string, Json | undefined> = { ...answer.body };
+  for (const name in body) if (name === "choices" || isVendorField(name, body[name])) body[name] = mapTexts(body[name]!, guard, answerKind, name);
+  return body;
 }
 
 /** The texts of one stream. Everything here throws `policy_violation` where a guard blocks. */
@@ -111,17 +124,34 @@ export class StreamGuard {
     });
   }
 
-  /** A delta whose further members may go out; the text of spoken words is a window like others. */
+  /** A delta whose further members may go out. Each of their texts may come in pieces, and is a window of its own, as the text of spoken words is. */
   others(choice: number, delta: ChunkDelta): ChunkDelta {
     const shown: Record<string, Json | undefined> = { ...delta };
-    for (const name in shown) if (!WINDOWED.has(name)) shown[name] = this.whole(shown[name], name);
-    const audio = delta["audio"];
-    if (isObject(audio) && typeof audio["transcript"] === "string") {
-      const transcript = this.take(`${choice} transcript`, audio["transcript"]);
-      const { transcript: _transcript, ...rest } = audio;
-      shown["audio"] = transcript === "" ? (Object.keys(rest).length === 0 ? undefined : rest) : { ...rest, transcript };
-    }
+    for (const name in shown) if (!SPOKEN.has(name)) shown[name] = this.#member(shown[name], `${choice} member `, name);
     return shown;
+  }
+
+  /** Undefined: nothing of it may go out now. */
+  #member(value: Json | undefined, place: string, name: string): Json | undefined {
+    if (typeof value === "string") {
+      if (value === "" || NO_TEXT.has(name)) return value;
+      const shown = this.take(`${place}${JSON.stringify(name)}\n`, value);
+      return shown === "" ? undefined : shown;
+    }
+    if (!isObject(value)) return this.whole(value, name);
+    const members = Object.entries(value).map(([inner, member]) => [inner, this.#member(member, `${place}${JSON.stringify(name)}\n`, inner)] as const);
+    if (members.length > 0 && members.every(([, member]) => member === undefined)) return undefined;
+    return Object.fromEntries(members.filter(([, member]) => member !== undefined));
+  }
+
+  /** What is left of the further members of a choice, as deltas. */
+  endedMembers(choice: number): readonly JsonObject[] {
+    const place = `${choice} member `;
+    return [...this.#texts.keys()].filter((key) => key.startsWith(place)).flatMap((key) => {
+      const rest = this.end(key);
+      const names = key.slice(place.length, -1).split("\n").map((name) => JSON.parse(name) as string);
+      return rest === "" ? [] : [nested(names, rest)];
+    });
   }
 
   /** A chunk whose vendor's fields may go out. */
@@ -146,8 +176,12 @@ export class StreamGuard {
   }
 }
 
-/** Texts that come in pieces, and what is no text. */
-const WINDOWED: ReadonlySet<string> = new Set(["role", "content", "refusal", "reasoning_content", "reasoning_details", "tool_calls", "function_call", "audio"]);
+/** What the grammar itself shows a guard, and what is no text. */
+const SPOKEN: ReadonlySet<string> = new Set(["role", "content", "refusal", "reasoning_content", "reasoning_details", "tool_calls", "function_call"]);
+
+function nested([name, ...inner]: readonly string[], text: string): JsonObject {
+  return { [name!]: inner.length === 0 ? text : nested(inner, text) };
+}
 
 function detailKey(choice: number, { index, type }: ReasoningDetail, name: string): string {
   return `${choice} detail ${index ?? ""} ${type} ${name}`;

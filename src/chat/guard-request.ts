@@ -1,14 +1,16 @@
 // A request under guards: every text of it that goes to the provider is looked at, and replaced where a guard masks. What was replaced goes out in the new form
 // to every kind of target: it is noted as rewritten, so that nobody copies it from the text of the caller (docs/decisions/0002).
-import { GuardedText, type GuardedTextOptions, type GuardPolicy, type GuardSpoke, guardText } from "../auth/guarded-text.ts";
+import { type Found, GuardedText, type GuardedTextOptions, guardFound, type GuardPolicy, type GuardSpoke, guardText } from "../auth/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
+import { FUNCTION_NAME } from "../core/params.ts";
+import { guardedFile } from "./guard-file.ts";
 
 /** Throws BlockedText. The same object where nothing was replaced. */
 export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequest {
   const messages = mapTexts(request.messages, guard, messageKind) as unknown as readonly Message[];
   const params = guardedParams(request.params, guard);
-  const extra = mapTexts(request.extra, guard, anyText) as JsonObject;
+  const extra = guardedExtra(request.extra, guard) as JsonObject;
   if (messages === request.messages && params === request.params && extra === request.extra) return request;
   const rewritten = new Set(request.source.rewritten);
   if (messages !== request.messages) rewritten.add("messages");
@@ -17,65 +19,80 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
   return { ...request, messages, params, extra, source: { ...request.source, rewritten } };
 }
 
-/** What a text is: nothing that a guard looks at, words, or JSON in a text. */
-export type TextKind = "skip" | "words" | "json";
+/** What a text is: nothing that a guard looks at, words, JSON in a text, or a file, if not its address; `none` says the same of all that is inside. */
+export type TextKind = "none" | "skip" | "words" | "json" | "file";
 /** By the member that a text stands in, and the object around it. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 export type TextGuard = (text: string, kind: "words" | "json") => string;
 
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
-/** Long texts that were looked at ahead, by kind, with what became of them. */
-export type LookedAt = Readonly<Record<"words" | "json", Map<string, string>>>;
+/** What was found ahead, by kind and text. */
+export type LookedAt = Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>>;
 
 export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null = null): TextGuard {
-  return (text, kind) => (text === "" ? text : (ahead?.[kind].get(text) ?? guardText(text, guards, spoke, kind === "json" ? AS_JSON : undefined)));
+  return (text, kind) => {
+    if (text === "") return text;
+    const options = kind === "json" ? AS_JSON : undefined;
+    const found = ahead?.[kind].get(text);
+    return found === undefined ? guardText(text, guards, spoke, options) : guardFound(text, found, guards, spoke, options);
+  };
 }
 
-/** Characters of a request from which on its texts are looked at ahead, and of one of them; and how many at a time. */
-export const LONG_REQUEST = 65_536;
-const LONG_TEXT = 4096;
+/** Characters from which on texts are looked at ahead; and how many at a time. */
+export const LONG_TEXTS = 65_536;
 const SLICE = 16_384;
 
-/** Looks at the long texts of a request in turns with other calls, which a document of megabytes would keep waiting. Rejects with BlockedText. */
-export async function lookAhead(request: ChatRequest, guards: readonly GuardPolicy[], spoke: GuardSpoke): Promise<LookedAt> {
-  const ahead: LookedAt = { words: new Map(), json: new Map() };
-  guardedRequest(request, (text, kind) => {
-    if (text.length >= LONG_TEXT) ahead[kind].set(text, text);
+/** Looks at texts in turns with other calls, which a document of megabytes would keep waiting. `visit` shows them. */
+export async function lookAhead(visit: (guard: TextGuard) => unknown, guards: readonly GuardPolicy[]): Promise<LookedAt> {
+  const ahead = { words: new Map<string, readonly Found[]>(), json: new Map<string, readonly Found[]>() };
+  visit((text, kind) => {
+    ahead[kind].set(text, []);
     return text;
   });
+  let looked = 0;
   for (const kind of ["words", "json"] as const) {
     for (const text of ahead[kind].keys()) {
-      const guarded = new GuardedText(guards, spoke, kind === "json" ? AS_JSON : {});
-      const pieces: string[] = [];
+      const all: Found[] = [];
+      const search = new GuardedText(guards, () => {}, { isJson: kind === "json", onFound: (found) => all.push(found) });
       for (let at = 0; at < text.length; at += SLICE) {
-        pieces.push(guarded.push(text.slice(at, at + SLICE)));
+        search.push(text.slice(at, at + SLICE));
+        looked += Math.min(SLICE, text.length - at);
+        if (looked < SLICE) continue;
+        looked = 0;
         await new Promise<void>((resume) => setImmediate(resume));
       }
-      ahead[kind].set(text, pieces.join("") + guarded.end());
+      search.end();
+      ahead[kind].set(text, all);
     }
   }
   return ahead;
 }
 
 /** Words of a protocol, addresses, and bytes: a mask would break them, and they are no text of a person. */
-const NO_TEXT: ReadonlySet<string> = new Set(["type", "role", "id", "tool_call_id", "call_id", "index", "url", "signature", "format", "file_id", "media_type", "mime_type", "detail", "file_data", "thought_signature", "encrypted_content", "cache_control"]);
+const NO_TEXT: ReadonlySet<string> = new Set(["type", "role", "id", "tool_call_id", "call_id", "index", "signature", "format", "media_type", "mime_type", "detail", "thought_signature", "encrypted_content", "cache_control"]);
+/** What may hold a file, whose bytes may be those of a text. */
+const FILES: ReadonlySet<string> = new Set(["url", "file_id", "file_data", "data"]);
 
-const anyText: KindOf = (name) => (NO_TEXT.has(name) ? "skip" : "words");
+const anyText: KindOf = (name) => (FILES.has(name) ? "file" : NO_TEXT.has(name) ? "skip" : "words");
+
+function isFunctionName(name: Json | undefined): boolean {
+  return typeof name === "string" && FUNCTION_NAME.test(name);
+}
 
 function messageKind(name: string, owner: JsonObject): TextKind {
   if (name === "arguments") return "json";
   // the name of a function is not the caller's to choose anew; a participant's is a text
-  if (name === "name") return "arguments" in owner || owner["role"] === "function" || owner["role"] === "tool" ? "skip" : "words";
-  // bytes in base64, unless the source says that it is plain text
-  if (name === "data") return owner["type"] === "text" ? "words" : "skip";
+  if (name === "name") return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") && isFunctionName(owner["name"]) ? "skip" : "words";
+  if (name === "data" && owner["type"] === "text") return "words";
   return anyText(name, owner);
 }
 
-/** Descriptions are texts; the rest of a schema is its author's code. */
-const describedKind: KindOf = (name) => (name === "description" || name === "title" ? "words" : "skip");
+/** Words of JSON Schema, names of functions, and what a tool server is called with; all else that a tool says may be read by the model. */
+const SCHEMA_WORDS: ReadonlySet<string> = new Set(["type", "name", "format", "$ref", "$schema", "$id", "server_url", "server_label", "cache_control"]);
+const schemaKind: KindOf = (name, owner) => ((name === "headers" || name === "authorization") && "server_url" in owner ? "none" : SCHEMA_WORDS.has(name) ? "skip" : "words");
 
-const TEXT_PARAMS = ["user", "safety_identifier", "prompt_cache_key", "stop", "prediction", "initial_prompt_value", "final_prompt_value", "roles", "web_search_options"] as const satisfies readonly (keyof ChatParams)[];
+const TEXT_PARAMS = ["user", "safety_identifier", "prompt_cache_key", "stop", "prediction", "initial_prompt_value", "final_prompt_value", "bos_token", "eos_token", "roles", "web_search_options"] as const satisfies readonly (keyof ChatParams)[];
 const SCHEMA_PARAMS = ["tools", "response_format"] as const satisfies readonly (keyof ChatParams)[];
 
 function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
@@ -87,31 +104,54 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
     if (guarded !== value) (changed ??= { ...params })[name] = guarded;
   };
   for (const name of TEXT_PARAMS) look(name, anyText);
-  for (const name of SCHEMA_PARAMS) look(name, describedKind);
+  for (const name of SCHEMA_PARAMS) look(name, schemaKind);
   return changed ?? params;
 }
+
+/** Digits of a number that is worth a look: shorter ones are nobody's. */
+const LONG_NUMBER = 8;
+
+/** Fields that nobody here knows: names of members and numbers are looked at as well. */
+function guardedExtra(extra: Json, guard: TextGuard): Json {
+  return namesAndNumbers(mapTexts(extra, guard, extraKind), guard);
+}
+const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
+const extraKind: KindOf = (name) => (FILES.has(name) ? "file" : OPAQUE.has(name) ? "skip" : "words");
+
+function namesAndNumbers(value: Json, guard: TextGuard): Json {
+  if (typeof value === "number" || isRawNumber(value)) {
+    const text = isRawNumber(value) ? value.rawJSON : String(value);
+    if (text.length < LONG_NUMBER) return value;
+    const guarded = guard(text, "words");
+    return guarded === text ? value : guarded;
+  }
+  if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => namesAndNumbers(item, guard));
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [name.length < LONG_NAME ? name : guard(name, "words"), member === undefined ? member : namesAndNumbers(member, guard)] as const);
+  return members.every(([name, member]) => name in value && value[name] === member) ? value : Object.fromEntries(members);
+}
+/** The shortest address of e-mail. */
+const LONG_NAME = 6;
 
 function changedNames(before: JsonObject, after: JsonObject): readonly string[] {
   return before === after ? [] : Object.keys(after).filter((name) => before[name] !== after[name]);
 }
 
-/** Deeper than that a value is no conversation. */
-const MAX_DEPTH = 64;
-
-/** Every text of a value; the same value where none was replaced. */
-export function mapTexts(value: Json, guard: TextGuard, kindOf: KindOf, name = "", owner: JsonObject = {}, depth = 0): Json {
+/** Every text of a value; the same value where none was replaced. What is parsed nests no deeper than this can follow. */
+export function mapTexts(value: Json, guard: TextGuard, kindOf: KindOf, name = "", owner: JsonObject = {}): Json {
   if (typeof value === "string") {
     const kind = kindOf(name, owner);
-    return kind === "skip" || value.startsWith("data:") ? value : guard(value, kind);
+    if (kind === "file") return guardedFile(value, (text) => guard(text, "words"));
+    return kind === "skip" || kind === "none" ? value : guard(value, kind);
   }
-  if (depth > MAX_DEPTH) return value;
-  if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner, depth + 1));
+  if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;
+  if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner));
   if (!isObject(value)) return value;
   let changed: Record<string, Json | undefined> | null = null;
   for (const key in value) {
     const member = value[key];
     if (member === undefined || member === null || typeof member === "number" || typeof member === "boolean") continue;
-    const guarded = mapTexts(member, guard, kindOf, key, value, depth + 1);
+    const guarded = mapTexts(member, guard, kindOf, key, value);
     if (guarded !== member) (changed ??= { ...value })[key] = guarded;
   }
   return changed ?? value;

@@ -25,16 +25,16 @@ async function tryWhole(tried: Tried, call: Call): Promise<WholeAnswer> {
   try {
     const made = wholeAnswer(answer, answerFrame(call, fitted, resolved, route), (generated) => estimatedUsage(fitted.request.messages, generated));
     scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
-    return tried.outputGuards.length === 0 ? made : guarded(made, tried, call);
+    return tried.outputGuards.length === 0 ? made : await guarded(made, tried, call);
   } catch (thrown) {
     throw closeAttempt(opened[0]!.attempt, thrown, resolved, call);
   }
 }
 
 /** What is not told was made all the same. Throws `policy_violation`. */
-function guarded(answer: WholeAnswer, tried: Tried, call: Call): WholeAnswer {
+async function guarded(answer: WholeAnswer, tried: Tried, call: Call): Promise<WholeAnswer> {
   try {
-    return guardedAnswer(answer, tried.outputGuards, call.policies!.guardSpoke);
+    return await guardedAnswer(answer, tried.outputGuards, call.policies!.guardSpoke);
   } catch (thrown) {
     chargeUntold(call, tried, answer.usage, answer.usageEstimated);
     throw thrown;

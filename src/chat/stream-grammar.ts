@@ -207,8 +207,7 @@ export class StreamGrammar {
     }
     const details = guard.endedDetails(choice.index);
     if (details.length > 0) out += this.#sayContent(choice, `{"reasoning_details":${JSON.stringify(details)}}`, nothing);
-    const transcript = guard.end(textKey(choice, "transcript"));
-    if (transcript !== "") out += this.#sayContent(choice, `{"audio":{"transcript":${JSON.stringify(transcript)}}}`, nothing);
+    for (const rest of guard.endedMembers(choice.index)) out += this.#sayContent(choice, JSON.stringify(rest), nothing);
     for (const call of choice.calls) {
       const rest = guard.end(callKey(choice, call));
       if (rest !== "" && isOpened(call)) out += this.#sayContent(choice, this.#frame.legacyFunctions ? legacyArgumentsDelta(rest) : argumentsDelta(call, rest), nothing);

@@ -28,6 +28,8 @@ export interface PolicyTarget {
 export interface Detector {
   /** What stands in place of a match where the guard has no words of its own. */
   readonly mask: string;
+  /** It reads unusual forms of digits, spaces, dashes and letters as those of ASCII, and what has no width not at all. */
+  readonly folds: boolean;
   /** A run over one text that comes in pieces. */
   open(): DetectorRun;
 }

@@ -110,21 +110,114 @@ describe("what goes in", () => {
   });
 });
 
+describe("what goes in, in unusual places", () => {
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  const user = (part: object): object => ({ messages: [{ role: "user", content: [part] }] });
+  const LETTER = `Dear reader, my card is ${CARD}. `.repeat(60);
+  const PLACES: Readonly<Record<string, object>> = {
+    "a text that begins like a data URI": { messages: [{ role: "user", content: `data: my card is ${CARD}` }] },
+    "a part of it": user({ type: "text", text: `data:${CARD}` }),
+    "a system message": { messages: [{ role: "system", content: CARD }, ...HELLO] },
+    "a developer's message": { messages: [{ role: "developer", content: CARD }, ...HELLO] },
+    "a function's result": { messages: [{ role: "function", name: "f", content: CARD }] },
+    "the name beside a tool's result": { messages: [{ role: "tool", tool_call_id: "c", name: CARD, content: "x" }] },
+    "a refusal": { messages: [...HELLO, { role: "assistant", content: null, refusal: CARD, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] }, { role: "tool", tool_call_id: "c", content: "x" }] },
+    "reasoning that is brought back": { model: "openrouter:m", messages: [...HELLO, { role: "assistant", content: "x", reasoning_content: CARD }, ...HELLO] },
+    "a call's arguments in escapes": { messages: [...HELLO, { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: `{"a":"line\\n${CARD.replaceAll("4", "\\u0034")}"}` } }] }, { role: "tool", tool_call_id: "c", content: "x" }] },
+    "a text file": user({ type: "file", file: { filename: "a.txt", file_data: `data:text/plain;base64,${base64(LETTER)}` } }),
+    "a text file that is said to be a picture": user({ type: "file", file: { filename: "a.png", file_data: `data:image/png;base64,${base64(LETTER)}` } }),
+    "a text file without a type": user({ type: "file", file: { filename: "a.txt", file_data: base64(LETTER) } }),
+    "a text file in percents": user({ type: "file", file: { filename: "a.txt", file_data: `data:text/plain,${encodeURIComponent(LETTER)}` } }),
+    "a file's name": user({ type: "file", file: { filename: `${CARD}.txt`, file_id: "file-1" } }),
+    "a document": user({ type: "document", source: { type: "base64", media_type: "text/plain", data: base64(LETTER) } }),
+    "a document as text": user({ type: "document", source: { type: "text", media_type: "text/plain", data: LETTER } }),
+    "a prediction": { prediction: { type: "content", content: CARD } },
+    "a prediction in parts": { prediction: { type: "content", content: [{ type: "text", text: CARD }] } },
+    "a stop": { stop: [CARD] },
+    "a default of a schema": { tools: [{ ...TOOL, function: { name: "f", parameters: { type: "object", properties: { name: { type: "string", default: CARD } } } } }] },
+    "a choice of a schema": { tools: [{ ...TOOL, function: { name: "f", parameters: { type: "object", properties: { type: { type: "string", enum: ["x", CARD] } } } } }] },
+    "an example of the answer's schema": { response_format: { type: "json_schema", json_schema: { name: "a", schema: { type: "object", properties: { a: { type: "string", examples: [CARD] } } } } } },
+    "a legacy function": { functions: [{ name: "f", description: CARD, parameters: { type: "object", properties: {} } }] },
+    "a number that is passed through": { custom_field: { card: 4111111111111111 } },
+    "a name that is passed through": { custom_field: { [CARD]: true } },
+    "an id that is passed through": { custom_field: { id: CARD, data: CARD } },
+    "the extra body": { extra_body: { custom_field: [[CARD]] } },
+    "far inside": { custom_field: Array.from({ length: 100 }).reduce<object>((inner) => ({ a: inner }), { a: CARD }) },
+  };
+  test.each(Object.entries(PLACES))("[d3.3] %s: masked, and blocked", async (_place, fields) => {
+    const masking = answering(on(MASKS, "input"));
+    expect((await said(masking, fields)).status).toBe(200);
+    const wire = masking.sent[0]!.body;
+    const files = [...wire.matchAll(/"(?:data:[^,"]*;base64,)?([A-Za-z0-9+/=]{64,})"/g)].map(([, bytes]) => Buffer.from(bytes!, "base64").toString());
+    expect([wire, ...files].join("\n")).not.toMatch(/1111/);
+    expect([wire, ...files, decodeURIComponent(wire.replaceAll(/%(?![0-9A-F]{2})/g, ""))].join("\n")).toContain("[card]");
+    const blocking = answering(on(BLOCKS, "input"));
+    expect([(await said(blocking, fields)).status, blocking.sent.length]).toEqual([403, 0]);
+  });
+
+  test("[d3.3] pictures, PDF files, schemas' own words and tool servers' keys go out as they are", async () => {
+    const fields = {
+      messages: [{ role: "user", content: [
+        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==" } },
+        { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${base64(`%PDF-1.4 ${CARD}`)}` } },
+      ] }],
+      tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: { email: { type: "string", format: "email", pattern: "^.+@.+$" } }, required: ["email"] } } }],
+      seed: 4111111111111111,
+    };
+    const plain = answering({ ...on(MASKS, "input"), scope: { provider: "other" } });
+    const masking = answering(on(MASKS, "input"));
+    await said(plain, fields);
+    await said(masking, fields);
+    expect(masking.sent[0]!.body).toBe(plain.sent[0]!.body);
+  });
+});
+
+/** Turns that others got until it is asked. */
+function countTurns(): () => number {
+  let turns = 0;
+  let goesOn = true;
+  const next = (): void => {
+    turns += 1;
+    if (goesOn) setImmediate(next);
+  };
+  setImmediate(next);
+  return () => {
+    goesOn = false;
+    return turns;
+  };
+}
+
 describe("a long conversation", () => {
   const prose = "He wrote it down and went on. ".repeat(40_000);
   const long = (middle: string): object => ({ messages: [{ role: "user", content: `${prose}${middle}${prose}` }, { role: "user", content: MAIL }] });
 
   test("[d3.3] is masked like a short one, in turns with other calls", async () => {
     const stub = answering(on(MASKS, "input"));
-    let turns = 0;
-    const ticking = setInterval(() => (turns += 1), 0);
+    const turns = countTurns();
     const { status } = await said(stub, long(`to ${MAIL} with ${CARD} `));
-    clearInterval(ticking);
     expect(status).toBe(200);
     const [first, second] = JSON.parse(stub.sent[0]!.body).messages;
     expect(first.content).toBe(`${prose}to [email] with [card] ${prose}`);
     expect(second.content).toBe("[email]");
-    expect(turns).toBeGreaterThan(5);
+    expect(turns()).toBeGreaterThan(20);
+  });
+
+  test("[d3.3] also for a guard of one target, in turns as well", async () => {
+    const stub = answering(on(MASKS, "input", { scope: { provider: "openai" } }));
+    const turns = countTurns();
+    await said(stub, long(`to ${MAIL} with ${CARD} `));
+    expect(JSON.parse(stub.sent[0]!.body).messages[0].content).toBe(`${prose}to [email] with [card] ${prose}`);
+    expect(turns()).toBeGreaterThan(20);
+  });
+
+  test("[d3.3] so is a long answer", async () => {
+    const stub = answering(on(MASKS, "output"), openaiAnswer(`${prose}to ${MAIL} with ${CARD} ${prose}`));
+    const turns = countTurns();
+    const { body } = await said(stub, {});
+    expect(body["choices"][0].message.content).toBe(`${prose}to [email] with [card] ${prose}`);
+    expect(turns()).toBeGreaterThan(20);
+    const blocking = answering(on(BLOCKS, "output"), openaiAnswer(`${prose}${CARD}`));
+    expect([(await said(blocking, {})).status, blocking.records[0]!.cost !== null]).toEqual([403, true]);
   });
 
   test("[d3.3] is blocked like a short one", async () => {
@@ -190,6 +283,14 @@ describe("what comes out, as a stream", () => {
   test("[d3.3] text is held back only while a match could still be growing", async () => {
     const got = await streamed([chunk({ content: "Call 41" }), chunk({ content: "11 or" }), chunk({ content: " not" }), chunk({}, "stop")]);
     expect(got.events.flatMap((event) => event["choices"]).map((choice) => choice.delta.content).filter(Boolean)).toEqual(["Call ", "4111 ", "or ", "not"]);
+  });
+
+  test("[d3.3] members of a vendor's own that come in pieces are caught as well, also inside others", async () => {
+    const pieces = [CARD.slice(0, 6), CARD.slice(6, 11), CARD.slice(11)];
+    const got = await streamed([...pieces.map((piece) => chunk({ own_words: piece })), ...pieces.map((piece) => chunk({ own: { words: piece, type: "x" } })), chunk({ content: "Hi" }), chunk({}, "stop")]);
+    expect([got.text.includes("1111"), got.faults, got.content]).toEqual([false, [], "Hi"]);
+    expect(contentOf(got, "own_words")).toBe("[card]");
+    expect(got.text).toContain('{"own":{"words":"[card]"}}');
   });
 
   test("[d3.3] a match at the end is caught before the finish reason", async () => {

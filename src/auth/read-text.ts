@@ -1,0 +1,158 @@
+// A text as detectors read it: each unit of what is read knows where it stands in the text as it was written. In JSON the escapes are read as what they mean;
+// for classes of data, digits and signs of other scripts and widths are read as their ASCII forms, and what has no width is not read at all.
+import type { TextWindow } from "../core/policy.ts";
+
+export interface Reading {
+  /** The text is JSON. */
+  readonly isJson: boolean;
+  /** Unusual forms of ASCII characters are read as these. */
+  readonly folds: boolean;
+}
+
+const UNUSUAL = /[\x80-\uffff]/;
+const UNUSUAL_OR_ESCAPED = /[\x80-\uffff]|\\/;
+const ESCAPED = /\\/;
+
+export class ReadText implements TextWindow {
+  text = "";
+  base = 0;
+  limit = 0;
+  isEnd = false;
+  readonly #isJson: boolean;
+  readonly #folds: boolean;
+  readonly #special: RegExp;
+  /** Where each unit of `text` begins and ends in what was written; null while both are the same. */
+  #starts: number[] | null = null;
+  #ends: number[] = [];
+  /** Up to where it has been read. */
+  #at = 0;
+
+  constructor({ isJson, folds }: Reading) {
+    this.#isJson = isJson;
+    this.#folds = folds;
+    this.#special = isJson ? (folds ? UNUSUAL_OR_ESCAPED : ESCAPED) : UNUSUAL;
+  }
+
+  /** Reads on in `written`, which may hold more than is to be read now. */
+  read({ text, base, limit, isEnd }: TextWindow): void {
+    const fresh = text.slice(this.#at - base, limit - base);
+    if (this.#starts === null && this.#special.test(fresh)) {
+      this.#starts = Array.from({ length: this.text.length }, (_, index) => this.base + index);
+      this.#ends = this.#starts.map((start) => start + 1);
+    }
+    if (this.#starts === null) {
+      this.text += fresh;
+      this.#at = limit;
+    } else this.#take(fresh, this.#starts, isEnd);
+    this.limit = this.base + this.text.length;
+    this.isEnd = isEnd;
+  }
+
+  /** Where the unit at a position begins in what was written. */
+  writtenStart(position: number): number {
+    if (this.#starts === null) return position;
+    return position >= this.limit ? this.#at : this.#starts[position - this.base]!;
+  }
+  /** Where the unit before a position ends. */
+  writtenEnd(position: number): number {
+    return this.#starts === null ? position : this.#ends[position - 1 - this.base]!;
+  }
+
+  /** Nothing before the position is looked at any more. */
+  forget(before: number): void {
+    const cut = before - this.base;
+    if (cut <= 0) return;
+    this.text = this.text.slice(cut);
+    this.base += cut;
+    if (this.#starts === null) return;
+    this.#starts.splice(0, cut);
+    this.#ends.splice(0, cut);
+  }
+
+  #take(fresh: string, starts: number[], isEnd: boolean): void {
+    const from = this.#at;
+    const parts: string[] = [];
+    let index = 0;
+    while (index < fresh.length) {
+      const code = fresh.charCodeAt(index);
+      let width = 1;
+      let read = code < 128 ? fresh[index]! : "";
+      if (this.#isJson && code === 0x5c) {
+        width = fresh[index + 1] === "u" ? 6 : 2;
+        if (index + width > fresh.length) {
+          // the rest of the escape is still to come
+          if (!isEnd) break;
+          width = fresh.length - index;
+        }
+        const isPair = HIGH.test(fresh.slice(index, index + width));
+        // the other half is an escape as well, or still to come
+        if (isPair && !isEnd && fresh.length < index + 12) break;
+        if (isPair && LOW.test(fresh.slice(index + 6, index + 12))) width = 12;
+        read = this.#folded(unescaped(fresh.slice(index, index + Math.min(width, 6))) + (width === 12 ? unescaped(fresh.slice(index + 6, index + 12)) : ""));
+      } else if (code >= 128) {
+        const codePoint = fresh.codePointAt(index)!;
+        width = codePoint > 0xffff ? 2 : 1;
+        read = this.#folded(fresh.slice(index, index + width));
+      }
+      for (let unit = 0; unit < read.length; unit++) {
+        // two units of one character stand where they stood
+        const share = width / read.length;
+        starts.push(from + index + unit * share);
+        this.#ends.push(from + index + (unit + 1) * share);
+      }
+      parts.push(read);
+      index += width;
+    }
+    this.text += parts.join("");
+    this.#at = from + index;
+  }
+
+  #folded(character: string): string {
+    return this.#folds ? asciiOf(character) : character;
+  }
+}
+
+const HIGH = /^\\u[dD][89abAB]/;
+const LOW = /^\\u[dD][c-fC-F]/;
+const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+function unescaped(escape: string): string {
+  if (escape.length === 6) {
+    const code = Number.parseInt(escape.slice(2), 16);
+    return Number.isNaN(code) ? escape[1]! : String.fromCharCode(code);
+  }
+  return ESCAPES[escape[1] ?? ""] ?? escape[1] ?? "\\";
+}
+
+const known = new Map<string, string>();
+const NO_WIDTH = /^[\p{Cf}\u034f\ufe00-\ufe0f]$/u;
+const DASH = /^[\p{Pd}\u2212]$/u;
+const DIGIT = /^\p{Nd}$/u;
+
+/** The ASCII character that a reader takes it for; empty for what he does not see; itself otherwise. */
+function asciiOf(character: string): string {
+  if (character.length === 1 && character.charCodeAt(0) < 128) return character;
+  let read = known.get(character);
+  if (read === undefined) {
+    read = asciiForm(character);
+    known.set(character, read);
+  }
+  return read;
+}
+
+function asciiForm(character: string): string {
+  if (NO_WIDTH.test(character)) return "";
+  if (DASH.test(character)) return "-";
+  if (DIGIT.test(character)) return digitOf(character.codePointAt(0)!);
+  const plain = character.normalize("NFKC");
+  return plain.length === 1 && plain.charCodeAt(0) < 128 ? plain : character;
+}
+
+/** Decimal digits stand in rows of ten that begin with the zero; rows may follow on one another. https://www.unicode.org/reports/tr44/#General_Category_Values */
+function digitOf(codePoint: number): string {
+  const compatible = String.fromCodePoint(codePoint).normalize("NFKC");
+  if (/^[0-9]$/.test(compatible)) return compatible;
+  let first = codePoint;
+  while (DIGIT.test(String.fromCodePoint(first - 1))) first--;
+  return String((codePoint - first) % 10);
+}
