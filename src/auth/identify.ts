@@ -34,8 +34,8 @@ const linked = new WeakMap<AccessToken, AccessToken>();
 
 /** As the user whom the database knows by this login, if it knows one in the tenant. */
 function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
-  const user = loginUsers.size === 0 || token.login === undefined ? undefined : loginUsers.get(loginKey(token.login));
-  if (user === undefined || user.tenantId !== token.tenantId) return token;
+  const user = loginUsers.size === 0 || token.login === undefined ? undefined : loginUsers.get(loginKey(token.tenantId, token.login));
+  if (user === undefined) return token;
   const known = linked.get(token);
   if (known?.userId === user.id) return known;
   const own = { ...token, userId: user.id, granted: token.granted!.map((membership) => ({ ...membership, userId: user.id })) };

@@ -21,8 +21,8 @@ export interface LoginIssuer {
   readonly grants: readonly LoginGrant[];
 }
 
-/** Issuers have no spaces. */
-export const loginKey = ({ issuer, subject }: Login): string => `${issuer} ${subject}`;
+/** Of a login in a tenant: another tenant may know the same one as a user of its own. Ids and issuers have no spaces. */
+export const loginKey = (tenantId: string, { issuer, subject }: Login): string => `${tenantId} ${issuer} ${subject}`;
 
 /** What a token gives whose claim has the value. */
 export interface LoginGrant {

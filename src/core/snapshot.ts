@@ -87,7 +87,7 @@ export interface Snapshot {
   readonly proxyTrust: ProxyTrust | null;
   /** Issuers whose logins are taken for personal tokens. */
   readonly logins: readonly LoginIssuer[];
-  /** Users whom a login of the company's is for, by `loginKey`. */
+  /** Users whom a login of a company's is for, by `loginKey`. */
   readonly loginUsers: ReadonlyMap<string, User>;
   readonly corsOrigins: readonly string[];
   readonly opsOpen: boolean;

@@ -54,7 +54,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,
     logins: configuration.oidc,
-    loginUsers: remember("logins", [identities.users], () => new Map(identities.users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.login), user] as const])))),
+    loginUsers: remember("logins", [identities.users], () => new Map(identities.users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.tenantId, user.login), user] as const])))),
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };

@@ -111,8 +111,8 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
   const columns = async (user: StoredUser) => {
     const { name, email = null, login = null } = user;
     demandTexts(name, email, login?.issuer, login?.subject);
-    const other = login === null ? null : await reader.findUserByLogin(login.issuer, login.subject);
-    if (other !== null && other.id !== user.id) throw new StoreError("exists", "Another user has this login.");
+    const other = login === null ? null : await reader.findUserByLogin(user.tenantId, login.issuer, login.subject);
+    if (other !== null && other.id !== user.id) throw new StoreError("exists", "Another user of the tenant has this login.");
     return { name, email, issuer: login?.issuer ?? null, subject: login?.subject ?? null };
   };
   return {

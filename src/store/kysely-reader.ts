@@ -24,7 +24,7 @@ export function kyselyReader(db: Db, { clock, sealer }: ReaderContext): Reader {
     findTenant: async (id) => orNull(await db.selectFrom("tenants").selectAll().where("id", "=", id).executeTakeFirst(), tenantOf),
     findProject: async (id) => orNull(await db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst(), projectOf),
     findUser: async (id) => orNull(await db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst(), userOf),
-    findUserByLogin: async (issuer, subject) => orNull(await db.selectFrom("users").selectAll().where("issuer", "=", issuer).where("subject", "=", subject).executeTakeFirst(), userOf),
+    findUserByLogin: async (tenantId, issuer, subject) => orNull(await db.selectFrom("users").selectAll().where("tenant_id", "=", tenantId).where("issuer", "=", issuer).where("subject", "=", subject).executeTakeFirst(), userOf),
     findMembership: async (userId, projectId) =>
       orNull(await db.selectFrom("memberships").selectAll().where("user_id", "=", userId).where("project_id", projectId === null ? "is" : "=", projectId).executeTakeFirst(), membershipOf),
     findToken: (id) => findToken(db, id),

@@ -84,6 +84,12 @@ async function createRevisions(db: Db): Promise<void> {
   await db.$extendTables<Pick<Schema, "revisions">>().insertInto("revisions").values({ name: WATCHED, counter: 0n }).execute();
 }
 
+/** A login may be known in several tenants, each of which may know it as another user. */
+async function keepLoginsByTenant(db: Db): Promise<void> {
+  await db.schema.dropIndex("users_by_login").execute();
+  await db.schema.createIndex("users_by_login").unique().on("users").columns(["tenant_id", "issuer", "subject"]).where(sql.ref("issuer"), "is not", null).execute();
+}
+
 /** Run in the order of their names. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-identities": {
@@ -96,6 +102,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
   "0002-configuration": { up: createConfiguration },
   "0010-calls": { up: createCalls },
+  "0011-logins": { up: keepLoginsByTenant },
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */

@@ -76,7 +76,7 @@ export interface Reader {
   findTenant(id: string): Promise<Kept<StoredTenant> | null>;
   findProject(id: string): Promise<Kept<Project> | null>;
   findUser(id: string): Promise<Kept<StoredUser> | null>;
-  findUserByLogin(issuer: string, subject: string): Promise<Kept<StoredUser> | null>;
+  findUserByLogin(tenantId: string, issuer: string, subject: string): Promise<Kept<StoredUser> | null>;
   findMembership(userId: string, projectId: string | null): Promise<Kept<Membership> | null>;
   /** With the hashes of its secrets. */
   findToken(id: string): Promise<Kept<StoredToken> | null>;

@@ -147,9 +147,18 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         await writes(store).createToken({ ...token("EEEEEEEEEEEE"), expiresAtMs: 5 });
         await writes(store).createToken({ ...token("RRRRRRRRRRRR"), revokedAtMs: 5 });
         for (const [state, id] of [["live", "LLLLLLLLLLLL"], ["expired", "EEEEEEEEEEEE"], ["revoked", "RRRRRRRRRRRR"]] as const) expect((await store.listTokens({ limit: 5 }, { state })).data.map((one) => one.id)).toEqual([id]);
-        expect((await store.findUserByLogin("https://login.test", "a-1"))?.id).toBe("ann");
+        expect((await store.findUserByLogin("acme", "https://login.test", "a-1"))?.id).toBe("ann");
         expect((await store.listUsers({ limit: 5 }, { email: "ann@acme.test" })).data).toHaveLength(1);
       });
+    });
+
+    test("a login is one user's in a tenant, and another tenant may know it as a user of its own", async () => {
+      const login = { issuer: "https://login.test", subject: "a-1" };
+      await writes(store).createTenant({ id: "delta", name: "Delta" });
+      await writes(store).createUser({ id: "ann-of-delta", tenantId: "delta", name: "Ann", login });
+      expect([(await store.findUserByLogin("delta", login.issuer, login.subject))?.id, (await store.findUserByLogin("acme", login.issuer, login.subject))?.id]).toEqual(["ann-of-delta", "ann"]);
+      expect(await failure(writes(store).createUser({ id: "other", tenantId: "delta", name: "Other", login }))).toMatchObject({ kind: "exists" });
+      expect(await store.findUserByLogin("elsewhere", login.issuer, login.subject)).toBeNull();
     });
 
     describe("the audit log", () => {

@@ -84,7 +84,7 @@ describe("a login of the company's", () => {
   });
 
   test("is the user whom the database knows by issuer and subject, in the issuer's tenant alone", async () => {
-    const user = (tenantId: string) => new Map([[loginKey({ issuer: issuer.url, subject: "ann" }), { id: "a.smith", tenantId, name: "Ann" }]]);
+    const user = (tenantId: string) => new Map([[loginKey(tenantId, { issuer: issuer.url, subject: "ann" }), { id: "a.smith", tenantId, name: "Ann" }]]);
     const memberships = new Map([["a.smith", [{ userId: "a.smith", tenantId: "default", projectId: "other", role: "developer" as const }]]]);
     const gateway = gatewayOf({ grants: [] }, { loginUsers: user("default"), memberships });
     const token = await made();

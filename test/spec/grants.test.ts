@@ -46,6 +46,15 @@ describe("[d2.11] roles", () => {
     for (const step of ["rotate", "revoke"]) expect([step, code(await world.send("acme.admin", "POST", `${A}/tenants/acme/tokens/${tokens[0].id}/${step}`, step === "rotate" ? {} : undefined))]).toEqual([step, "403 insufficient_role"]);
   });
 
+  test("[d2.11] nobody takes a login from another tenant, nor learns that it is known there", async () => {
+    const login = { issuer: "https://login.example", subject: "shared" };
+    const made = await Promise.all(["acme", "beta"].map((tenant) => world.send(`${tenant}.admin`, "POST", `${A}/tenants/${tenant}/users`, { id: `${tenant}-shared`, login })));
+    expect(made.map(code)).toEqual(["done", "done"]);
+    expect(code(await world.send("acme.admin", "POST", `${A}/tenants/acme/users`, { id: "acme-again", login }))).toBe("409 already_exists");
+    const { loginUsers } = world.source.current();
+    expect([...loginUsers.values()].filter(({ login: known }) => known?.subject === "shared").map(({ id }) => id).toSorted()).toEqual(["acme-shared", "beta-shared"]);
+  });
+
   test("[d2.11] the last owner, the own role and the token of the request stay", async () => {
     expect(code(await world.send("default.owner", "PUT", `${A}/tenants/beta/memberships/beta-owner`, { role: "admin" }))).toBe("409 conflict");
     expect(code(await world.send("default.owner", "DELETE", `${A}/tenants/beta/memberships/beta-owner`))).toBe("409 conflict");
