@@ -1,7 +1,7 @@
 // One call under the limits that apply to its caller: which accounts an attempt touches, what it hears when there is no room, where budgets send it instead,
 // and what the head of the answer says of it.
 import type { GatewayError } from "../core/errors.ts";
-import type { CallerLimits, LimitedPlace } from "../core/limit.ts";
+import type { Account, CallerLimits, LimitedPlace } from "../core/limit.ts";
 import type { LimitTouch } from "../core/record.ts";
 import { type Admitted, CallAdmission, type Demand, isRefused, type Refused } from "./call-admission.ts";
 import type { LimitStore } from "./limit-store.ts";
@@ -23,6 +23,9 @@ export interface LimitedCallOptions {
   /** The record's list, which is kept up to date. */
   readonly touches: LimitTouch[];
 }
+
+/** With `<provider>:<name>` of the deployment that the request has called in the model's place. */
+type DeployedPlace = LimitedPlace & { readonly deployed?: string | null };
 
 export class LimitedCall {
   readonly caller: CallerLimits;
@@ -46,11 +49,19 @@ export class LimitedCall {
   }
 
   /** `isInstead`: a budget has sent the call there. An error says why the attempt may not run; then nothing was reserved for it. */
-  admit(place: LimitedPlace, demand: Demand, isInstead: boolean, nowMs: () => number): Admitted | GatewayError | Promise<Admitted | GatewayError> {
-    const accounts = this.caller.accountsAt(place, this.user);
+  admit(place: DeployedPlace, demand: Demand, isInstead: boolean, nowMs: () => number): Admitted | GatewayError | Promise<Admitted | GatewayError> {
+    const accounts = this.accountsAt(place);
     const judge = (result: Admitted | Refused): Admitted | GatewayError => (isRefused(result) ? this.#refusal(result, nowMs()) : result);
     const result = this.#admission.begin(accounts, demand, !isInstead && this.caller.degradeTo.length > 0);
     return result instanceof Promise ? result.then(judge) : judge(result);
+  }
+
+  /** What a request has called in the model's place is bounded as well: a provider that takes no deployment calls the model. */
+  accountsAt(place: DeployedPlace): readonly Account[] {
+    const accounts = this.caller.accountsAt(place, this.user);
+    if (place.deployed == null) return accounts;
+    const others = this.caller.accountsAt({ ...place, model: place.deployed }, this.user).filter((other) => !accounts.some(({ rule, value }) => rule === other.rule && value === other.value));
+    return [...accounts, ...others];
   }
 
   /** The call is over: everything that is open is settled. */

@@ -214,8 +214,8 @@ function enterPlace({ key, target, route }: RouteCandidate, call: Call): (() => 
 }
 
 /** Sets aside what the attempt may use. Throws RefusedTarget where a limit or a budget has no room for it (decisions 3.4, 4.2). */
-function admit({ route, target, insteadOf }: RouteCandidate, fitted: FittedRequest, resolved: Resolved, limited: LimitedCall, call: Call): Admitted | Promise<Admitted> {
-  const place = { route: route.name, provider: target.providerId, model: target.name };
+function admit({ route, target, insteadOf, deployed }: RouteCandidate, fitted: FittedRequest, resolved: Resolved, limited: LimitedCall, call: Call): Admitted | Promise<Admitted> {
+  const place = { route: route.name, provider: target.providerId, model: target.name, deployed };
   const judge = (result: Admitted | GatewayError): Admitted => {
     // oxlint-disable-next-line typescript/only-throw-error
     if (result instanceof GatewayError) throw new RefusedTarget(result);

@@ -49,6 +49,7 @@ interface Planned {
   readonly resolved: Resolved;
   readonly route: Route;
   readonly principal: Principal;
+  readonly deployed: string | null;
 }
 
 /** The answer in place of a call, also where a stream was asked for. Throws GatewayError of the encoder. */
@@ -77,7 +78,7 @@ function plannedAt(candidate: RouteCandidate, leg: RouteLeg, place: number, prin
   const why = wordsFor(candidate, leg, place);
   try {
     candidate.permit();
-    return { refusal: null, why, ...candidate.ready(), route: candidate.route, principal };
+    return { refusal: null, why, ...candidate.ready(), route: candidate.route, deployed: candidate.deployed, principal };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     return { refusal: thrown, target: candidate.target.name, why };
@@ -113,12 +114,12 @@ async function explanation(planned: Planned, all: readonly (Planned | Passed)[],
 }
 
 /** What the first target touches, and what a call would set aside. */
-async function explainedLimits({ fitted, resolved, route }: Planned, call: Call): Promise<readonly JsonObject[]> {
+async function explainedLimits({ fitted, resolved, route, deployed }: Planned, call: Call): Promise<readonly JsonObject[]> {
   const { limited, context } = call;
   if (limited === null) return [];
   const { target } = resolved;
   const demand = demandOf(fitted, resolved, call);
-  const accounts = limited.caller.accountsAt({ route: route.name, provider: target.providerId, model: targetName(target) }, limited.user);
+  const accounts = limited.accountsAt({ route: route.name, provider: target.providerId, model: targetName(target), deployed });
   return Promise.all(accounts.map(async (account) => explainedAccount(account, await context.limits.standing(account), demand)));
 }
 

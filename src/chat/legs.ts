@@ -38,6 +38,8 @@ export interface RouteCandidate extends Candidate {
   readonly target: RouteTarget;
   /** Where a budget sends calls in place of what they asked for, in its own words; null: it is what was asked for. */
   readonly insteadOf: string | null;
+  /** `<provider>:<name>` of the deployment that the request has called in the model's place; null: none. */
+  readonly deployed: string | null;
   /** It was passed over before, because no budget had sent the call there yet. */
   readonly isAgain: boolean;
   /** Throws GatewayError where this caller may not call this target (decisions 3.4). */
@@ -189,11 +191,11 @@ function candidateOf({ principal, call, variant, covered, insteadOf, isAgain }: 
   const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
   let judged: ReturnType<CallPolicies["at"]> | null = null;
   const deployment = deploymentOf(request, target);
+  const deployed = deployment === null ? null : `${target.providerId}:${deployment}`;
   const permit = (): void => {
     demandEnabled(call.snapshot, principal, target.name);
     demandTarget(principal.narrowing, route, target, covered);
-    if (deployment !== null) {
-      const deployed = `${target.providerId}:${deployment}`;
+    if (deployed !== null) {
       demandEnabled(call.snapshot, principal, deployed);
       demandTarget(principal.narrowing, route, { name: deployed }, false);
     }
@@ -222,6 +224,7 @@ function candidateOf({ principal, call, variant, covered, insteadOf, isAgain }: 
     route,
     target,
     insteadOf,
+    deployed,
     isAgain,
     permit,
     spoken: () => judged?.touches ?? NO_TOUCHES,

@@ -240,6 +240,30 @@ test("what limits, budgets and policies refuse is a metric, by rule", async () =
   expect([...(await metrics.text()).matchAll(/^dragoman_refusals_total(.*)$/gm)].map(([, sample]) => sample!)).toEqual(['{code="rate_limit_exceeded",rule="id_calls"} 2', '{code="insufficient_quota",rule="id_money"} 1', '{code="model_unpriced",rule="none"} 1']);
 });
 
+describe("a deployment in the model's place", () => {
+  test("[d1.7 d3.4] is bounded by what bounds the model of its name, beside what bounds the model that was asked for, and a call counts once", async () => {
+    const gateway = limitedGateway({ limits: { dear: { ...MINUTE, limit: 2, scope: { model: "up0:dear" } }, each: { ...MINUTE, limit: 5, scope: { model: "*" } }, all: { ...MINUTE, limit: 50 } } });
+    const heard = [];
+    for (let index = 0; index < 3; index++) heard.push(await ask(gateway, { deployment_id: "dear", drop_params: true }));
+    expect([heard.map(({ status: code }) => code), heard[2]!.body.error?.metadata?.limit]).toEqual([[200, 200, 429], "dear"]);
+    expect(gateway.records[0]!.limits.map(({ id, value }) => [id, value])).toEqual([["id_each", "up0:m"], ["id_all", ""], ["id_dear", ""], ["id_each", "up0:dear"]]);
+    expectNothingOpen(gateway);
+  });
+});
+
+describe("a client that does not read", () => {
+  test("[d4.2 d7.2] holds its place until the time of the call is over, and no longer", async () => {
+    const gateway = limitedGateway({ limits: { places: { metric: "concurrency", limit: 1 }, tokens: { metric: "tokens", window: "day", limit: 1_000 } } }, [], { up0: [{ kind: "ok", words: 20, gapMs: 5 }, OK] });
+    const stalled = await gateway.chat({ model: "up0:m", stream: true, timeout: 0.3, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] });
+    await stalled.body!.getReader().read();
+    expect((await ask(gateway, CALL)).status).toBe(429);
+    await Bun.sleep(350);
+    expectNothingOpen(gateway);
+    expect((await ask(gateway, CALL)).status).toBe(200);
+    expect(gateway.records.find(({ status: code }) => code === 504)!.limits.find(({ unit }) => unit === "tokens")!.settled).toBeGreaterThan(6);
+  });
+});
+
 describe("choices that are several calls", () => {
   test("[d4.2] each is a request where attempts are counted, and all of them or none are admitted", async () => {
     const gateway = limitedGateway({ limits: { there: { ...MINUTE, limit: 4, scope: { provider: "up0" } } } }, [], { up0: [status(500), OK] });
