@@ -13,6 +13,7 @@ import type { Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { openCredentialLender, type Refused } from "./credentials/lender.ts";
+import type { JsonObject } from "./core/json.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
 import { openServer } from "./http/server.ts";
@@ -24,9 +25,9 @@ import { observers } from "./observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
 import { openLimitCounts } from "./store/limit-counts.ts";
-import { openSnapshotSource } from "./snapshot/source.ts";
+import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
-import { type LedgerStanding, openLedger } from "./store/open-ledger.ts";
+import { type LedgerStanding, type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepPruned } from "./store/call-settings.ts";
 import { openCalls, openDatabase } from "./store/open-database.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
@@ -62,6 +63,18 @@ function tellThreshold({ account: { rule, value }, threshold, standing }: Crosse
   metrics.thresholdReached(rule.id);
   const { tenantId: tenant, projectId: project, id, name, unit, limit } = rule;
   log.warn({ event: "budget_threshold", tenant, project, budget: name, budget_id: id, value, percent: threshold.percent, degrade_to: threshold.degradeTo, unit, limit, used: standing.used }, "a budget has reached a threshold");
+}
+
+/** What is wrong with any of these stops no call by itself, but for what the settings say. */
+function dependencies(source: SnapshotSource, limits: LimitStore, ledger: OpenLedger): JsonObject {
+  const { unreachedMs, problems } = source.storeStanding();
+  const away = limits.away?.() ?? null;
+  const { fault, unshippedBytes, lost } = ledger.standing();
+  return {
+    database: { reached_ms_ago: Math.round(unreachedMs), problems: [...problems] },
+    limit_store: { driver: limits.away === undefined ? "memory" : "valkey", away_for_ms: away === null ? null : Math.round(away.forMs), reason: away?.reason ?? null },
+    ledger: { writable: fault === null, reason: fault, unshipped_bytes: unshippedBytes, lost_rows: lost },
+  };
 }
 
 /** In memory, or where all replicas count: that driver is loaded only then. */
@@ -143,6 +156,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     notReady: () => (traffic.isDraining() ? "the gateway is going down" : (source.refusal() ?? ledger.refusal())),
     callsInFlight: () => traffic.count(),
     targets,
+    dependencies: () => dependencies(source, limits, ledger),
     admin: { store, limits, calls, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
   });
   process.on("unhandledRejection", onFault);

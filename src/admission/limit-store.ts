@@ -72,6 +72,8 @@ export interface LimitStore {
   first(account: Account, mark: string): boolean | Promise<boolean>;
   /** Reservations of which a need is open, for tests and the end of the process. */
   open(): number;
+  /** Where many count together: for how long some of them have not been reached from here, and why; null: all are. Absent: it is in this process. */
+  away?(): { readonly forMs: number; readonly reason: string } | null;
   close(): Promise<void>;
 }
 

@@ -36,6 +36,8 @@ export interface AppContext {
   notReady(): string | null;
   callsInFlight(): number;
   targets(): readonly TargetStanding[];
+  /** For `/readyz?verbose`: what calls lean on, in its words. */
+  dependencies?(): JsonObject;
   /** Absent: the admin API is not served. */
   readonly admin?: AdminSources;
 }
@@ -211,6 +213,7 @@ function readiness(context: AppContext, why: string | null): JsonObject {
     version: context.version,
     snapshot: snapshot.version,
     calls_in_flight: context.callsInFlight(),
+    ...context.dependencies?.(),
     providers: [...snapshot.providers.values()].filter((settings) => settings.enabled).map((settings) => settings.id),
     targets: context.targets().map(({ target, state, inFlight, waiting, firstContentMs, openForMs }) => ({
       target, state, calls_in_flight: inFlight, calls_waiting: waiting, first_content_ms: rounded(firstContentMs), open_for_ms: rounded(openForMs),

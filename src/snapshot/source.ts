@@ -42,6 +42,8 @@ export interface SnapshotSource {
   configuration(): Configuration;
   /** Why no call may run on `current()`, or null: the store has not been reached for a minute, and the configuration says to refuse then (decisions 2.6). */
   refusal(): string | null;
+  /** How long ago the store last answered, and what is wrong with it or with what stands in it. */
+  storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] };
   /** Reads file and store again, changed or not. What is wrong with them goes to `onProblem`; it never rejects. */
   reload(): Promise<void>;
   /** Ends timers and watchers; nothing is swapped any more. The store stays open. */
@@ -79,7 +81,8 @@ class FollowingSource implements SnapshotSource {
   #contents: Contents;
   #snapshot: Snapshot;
   #told: ReadonlySet<string> = new Set();
-  #storeFailed = false;
+  #storeFailed: string | null = null;
+  #storedProblems: readonly string[] = [];
   #storeLook: Promise<void> = Promise.resolve();
   #storeAskedAtMs: number | null = null;
   #storeReachedMs: number;
@@ -113,6 +116,10 @@ class FollowingSource implements SnapshotSource {
   refusal(): string | null {
     if (this.#configuration.server.staleSnapshot === "serve" || this.#unreachedMs() < STALE_MS) return null;
     return `The gateway has not reached its database for ${Math.round(this.#unreachedMs() / 1000)} s and takes no calls until it has.`;
+  }
+
+  storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] } {
+    return { unreachedMs: this.#unreachedMs(), problems: [...(this.#storeFailed === null ? [] : [this.#storeFailed]), ...this.#storedProblems] };
   }
 
   async reload(): Promise<void> {
@@ -165,7 +172,7 @@ class FollowingSource implements SnapshotSource {
     try {
       const { store } = this.#options;
       if (again || (await store.revision()) !== this.#contents.revision) this.#swap(this.#configuration, await store.readContents(again ? null : this.#contents));
-      this.#storeFailed = false;
+      this.#storeFailed = null;
       this.#storeReachedMs = askedAtMs;
     } catch (thrown) {
       this.#storeFault(thrown);
@@ -176,8 +183,9 @@ class FollowingSource implements SnapshotSource {
 
   /** A store that stays down is told once. */
   #storeFault(thrown: unknown): void {
-    if (this.#storeFailed) return;
-    this.#storeFailed = true;
+    const isTold = this.#storeFailed !== null;
+    this.#storeFailed = thrown instanceof Error ? thrown.message : String(thrown);
+    if (isTold) return;
     this.#report("store", thrown);
   }
 
@@ -196,7 +204,8 @@ class FollowingSource implements SnapshotSource {
     const input = { ...this.#options, configuration: this.#configuration, ...this.#contents, remember: this.#remember };
     const { tenants, projects } = this.#contents.identities;
     const notices = this.#remember("notices", [this.#configuration, tenants, projects], () => configurationNotices(input));
-    const told = new Map([...notices.map((message) => [message, "notice"] as const), ...storedProblems(input).map((message) => [message, "store"] as const)]);
+    this.#storedProblems = storedProblems(input);
+    const told = new Map([...notices.map((message) => [message, "notice"] as const), ...this.#storedProblems.map((message) => [message, "store"] as const)]);
     for (const [message, source] of told) if (!this.#told.has(message)) this.#options.onProblem({ source, message, cause: null });
     this.#told = new Set(told.keys());
   }

@@ -120,7 +120,7 @@ function explained(error: unknown, name: string): unknown {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : "";
   const fault = (kind: "unusable" | "busy", what: string, cure: string): StoreError => new StoreError(kind, `${name} ${what}. ${cure}`, error);
-  if (UNREACHED.test(code) || WITHOUT_CODE.test(message)) return fault("unusable", `cannot be reached (${code || message.slice(0, 100)})`, "Start it, or mend its address (DATABASE_URL, server.database_url). Calls go on meanwhile.");
+  if (UNREACHED.test(code) || WITHOUT_CODE.test(message)) return fault("unusable", `cannot be reached (${code || message.slice(0, 100)})`, "Start it, or mend its address (DATABASE_URL, server.database_url).");
   if (REFUSED.test(code)) return fault("unusable", `lets nobody in (${code})`, "Check user, password and name of the database in its address.");
   if (code === "53300") return fault("unusable", "has no connection left (53300)", "Raise its max_connections, or run fewer replicas.");
   if (code === "53100" || code === "53200") return fault("unusable", `has no room left (${code})`, "Make room on its disk or in its memory.");

@@ -73,6 +73,25 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     for (const store of [other, next, fresh]) await store.close();
   }, 30_000);
 
+  test("[d4.3] a clock that is wrong here changes nothing of how long a refused call is told to wait", async () => {
+    const waits: number[] = [];
+    const calendar = accountOf({ id: "calendar", kind: "budget", window: "day", limit: 1, unit: "tokens" });
+    const sliding = accountOf({ id: "sliding", window: "minute", limit: 1, unit: "requests" });
+    for (const aheadMs of [0, 3_600_000, -86_400_000]) {
+      const clock = { ...systemClock, now: () => systemClock.now() + aheadMs, monotonic: () => systemClock.monotonic() };
+      const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock, folder: null });
+      if (aheadMs === 0) for (const account of [calendar, sliding]) (await reserved(store, needOf(account))).settle([1]);
+      for (const account of [calendar, sliding]) {
+        const refused = await store.reserve([needOf(account)]);
+        if (!isShortage(refused)) throw new Error("there was room");
+        waits.push(refused.fitsAtMs! - clock.now());
+      }
+      await store.close();
+    }
+    const [dayMs, minuteMs] = waits;
+    for (const [index, ms] of waits.entries()) expect(Math.abs(ms - (index % 2 === 0 ? dayMs! : minuteMs!))).toBeLessThan(5000);
+  }, 20_000);
+
   test("a process that ends in order leaves nothing behind: what it borrowed is back, and so is its file", async () => {
     const store = await open();
     const account = accountOf({ id: "orderly", window: "day", limit: 100_000 });

@@ -104,6 +104,11 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
     await call(gateways[0]!, "gone");
     const away = await calls(30, "gone");
     expect(statuses(away)).toEqual({ 503: 30 });
+    await Bun.sleep(500);
+    const { status, limit_store: told } = (await (await fetch(`${gateways[0]!.url}/readyz?verbose`)).json()) as { status: string; limit_store: { away_for_ms: number; reason: string } };
+    expect(status).toBe("ready");
+    expect(told.away_for_ms).toBeGreaterThan(0);
+    expect(told.reason).toContain("ECONNREFUSED");
     await redis.restart(true);
     await Bun.sleep(4000);
     expect(statuses(await calls(30, "gone"))).toEqual({ 200: 1, 429: 29 });

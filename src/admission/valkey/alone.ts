@@ -1,7 +1,7 @@
 // While the store is away each rule's `on_store_failure` says what happens to a call. What is admitted is stated to the store when it is back.
 import type { Need, Shortage } from "../limit-store.ts";
 import { localRoom, type Moment, noteTruth, plus, type ReplicaAccount, standingOf } from "./account.ts";
-import { type Channel, storeNowMs } from "./channel-state.ts";
+import { type Channel, localMs, storeNowMs } from "./channel-state.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import type { Timings } from "./protocol.ts";
 import { bucketAt, leavesAtMs } from "./windows.ts";
@@ -32,7 +32,7 @@ export function refusalAlone(needs: readonly Need[], accounts: readonly ReplicaA
     wanted.set(account, before + need.units);
     if (before + need.units <= localRoom(account, channel, storeMs, leaseLifeMs)) continue;
     const isEver = need.units <= account.limit && account.kind !== "total";
-    return shortageOf(need, account, account.limit, isEver ? (leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs) ?? storeMs + ASK_AGAIN_MS) : null);
+    return shortageOf(need, account, account.limit, isEver ? localMs(channel, leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs) ?? storeMs + ASK_AGAIN_MS) : null);
   }
   return null;
 }

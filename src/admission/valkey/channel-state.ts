@@ -10,7 +10,7 @@ export interface Waiting {
   readonly accounts: readonly ReplicaAccount[];
   /** Charged: the bucket of each account, and what was used of it before. */
   readonly onReserved: (buckets: readonly number[], usedBefore: readonly number[]) => void;
-  readonly onShort: (need: number, used: number, fitsAtMs: number) => void;
+  readonly onShort: (need: number, used: number, fitsAtMs: number | null) => void;
   /** The store did not answer in time, or is closed for too long. */
   readonly onAway: () => void;
   /** Not tried before. */
@@ -66,6 +66,8 @@ export interface Channel {
   storeNowMs: number;
   heardMs: number;
   heardWallMs: number;
+  /** How far the wall clock here is ahead of the store's. A second or less is what a network makes of it, and is none. */
+  aheadMs: number;
 }
 
 export interface ChannelOptions {
@@ -99,6 +101,7 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
     storeNowMs: 0,
     heardMs: 0,
     heardWallMs: 0,
+    aheadMs: 0,
   };
 }
 
@@ -106,4 +109,19 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
 export function storeNowMs(channel: Channel, { monoMs, wallMs }: Moment): number {
   if (channel.storeNowMs === 0) return wallMs;
   return channel.storeNowMs + Math.max(0, monoMs - channel.heardMs, wallMs - channel.heardWallMs);
+}
+
+const MIN_SKEW_MS = 1000;
+
+export function hearClock(channel: Channel, storeMs: number, { monoMs, wallMs }: Moment): void {
+  channel.storeNowMs = storeMs;
+  channel.heardMs = monoMs;
+  channel.heardWallMs = wallMs;
+  const aheadMs = wallMs - storeMs;
+  if (Math.abs(aheadMs - channel.aheadMs) > MIN_SKEW_MS) channel.aheadMs = Math.abs(aheadMs) > MIN_SKEW_MS ? aheadMs : 0;
+}
+
+/** A moment that the store told, by the wall clock here: that is the one by which clients are told how long to wait. */
+export function localMs({ aheadMs }: Channel, storeMs: number): number {
+  return storeMs + aheadMs;
 }

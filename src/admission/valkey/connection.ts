@@ -46,11 +46,20 @@ export async function openConnection({ url, clusterNodes }: ConnectionOptions): 
     client = new library.Cluster(nodes, { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy, slotsRefreshTimeout: CONNECT_MS });
   }
   // without a listener an error of the connection would end the process; each is seen where its command fails
-  client.on("error", () => {});
+  let fault: unknown = null;
+  client.on("error", (error: unknown) => void (fault = error));
+  client.on("ready", () => void (fault = null));
   client.defineCommand(COMMAND, { lua: STORE_SCRIPT });
   await Promise.race([new Promise<void>((resolve) => void client.once("ready", resolve)), Bun.sleep(READY_MS)]);
   return {
-    talk: (message) => (client as unknown as Scripted)[COMMAND](message.keys.length, ...message.keys, encodeMessage(message)),
+    async talk(message) {
+      try {
+        return await (client as unknown as Scripted)[COMMAND](message.keys.length, ...message.keys, encodeMessage(message));
+      } catch (error) {
+        // that there is no connection says less than why there is none
+        throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
+      }
+    },
     close: () => client.disconnect(),
   };
 }

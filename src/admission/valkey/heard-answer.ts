@@ -1,6 +1,6 @@
 // What an answer of the store changes: accounts and their leases, calls that waited, and after a new epoch everything.
 import { dropLeases, forgetTold, giveBack, noteTruth, plus, type Moment, type ReplicaAccount } from "./account.ts";
-import type { Channel, ChannelOptions, UnderWay, Waiting } from "./channel-state.ts";
+import { type Channel, type ChannelOptions, hearClock, localMs, type UnderWay, type Waiting } from "./channel-state.ts";
 import { type AccountAnswer, type Answer, CLOSED, DIRECT, JOIN_FIRST, type OperationAnswer, STALE } from "./protocol.ts";
 
 /** Heartbeats that may be missed before a slot is lost. */
@@ -12,9 +12,7 @@ const CLOSED_STEP_MS = 50;
 /** `underWay` is what it answers. */
 export function takeAnswer(channel: Channel, underWay: UnderWay, answer: Answer, now: Moment, options: ChannelOptions): void {
   channel.isAway = false;
-  channel.storeNowMs = answer[2];
-  channel.heardMs = now.monoMs;
-  channel.heardWallMs = now.wallMs;
+  hearClock(channel, answer[2], now);
   if (answer[0] === JOIN_FIRST || answer[0] === STALE) {
     joinAgain(channel, underWay, answer);
     return;
@@ -53,7 +51,7 @@ function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, gra
   account.used = used;
   for (const units of account.adds.values()) account.used += units;
   account.used += account.owed;
-  account.resetsAtMs = resetsAtMs < 0 ? null : resetsAtMs;
+  account.resetsAtMs = resetsAtMs < 0 ? null : localMs(channel, resetsAtMs);
   account.heardMs = now.monoMs;
   account.outage = null;
   account.renewedMs = underWay.sentMs;
@@ -145,7 +143,7 @@ function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, b
   }
   one.isOver = true;
   if (isClosed) one.onAway();
-  else one.onShort(answer[1]!, answer[2]!, answer[3]!);
+  else one.onShort(answer[1]!, answer[2]!, answer[3]! < 0 ? null : localMs(channel, answer[3]!));
 }
 
 /** `on_store_failure` decides. */

@@ -225,7 +225,7 @@ export class Replica implements TakenFrom {
       needs,
       accounts,
       onReserved: (buckets, usedBefore) => done(new Taken(this, channel, needs, accounts, buckets, usedBefore)),
-      onShort: (index, used, fitsAtMs) => done(shortageOf(needs[index]!, accounts[index]!, used, fitsAtMs < 0 ? null : fitsAtMs)),
+      onShort: (index, used, fitsAtMs) => done(shortageOf(needs[index]!, accounts[index]!, used, fitsAtMs)),
       onAway: () => done(this.#reserveAlone(needs, accounts, channel, this.#options.now())),
       dueMs: now.monoMs,
       giveUpMs: now.monoMs + timings.answerMs,

@@ -7,6 +7,7 @@ import type { Account, LimitStore, Need, Reservation, Shortage, Standing } from 
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
+import { openReach } from "./reach.ts";
 import { Replica, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
 
@@ -14,7 +15,7 @@ export interface ValkeyLimitsOptions extends ConnectionOptions {
   readonly clock: Clock;
   /** Where the journal of leases lies; null: units that a killed process had borrowed stay charged until their window ends. */
   readonly folder: string | null;
-  /** The connection was lost, or is there again. */
+  /** It is not reached, also when that was told a minute ago; or is reached again. */
   readonly onState?: (state: "away" | "back", error: unknown) => void;
   /** The journal cannot be written or read. */
   readonly onFault?: (fault: unknown) => void;
@@ -35,12 +36,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
   const id = newTraceId();
   const journal = folder === null ? null : openJournal(folder, id, onFault);
   const keys = keysOf(options.clusterNodes !== null);
-  let isAway = false;
-  const heard = (state: "away" | "back", error: unknown): void => {
-    if (isAway === (state === "away")) return;
-    isAway = state === "away";
-    onState(state, error);
-  };
+  const reach = openReach({ now: () => clock.monotonic(), onState });
   const replica: Replica = new Replica({
     replica: id,
     timings: TIMINGS,
@@ -57,11 +53,11 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
     try {
       answer = await connection.talk(message);
     } catch (error) {
-      heard("away", error);
+      reach.lost(tag, error);
       replica.fail(tag, message.sequence);
       return;
     }
-    heard("back", null);
+    reach.heard(tag);
     replica.hear(tag, message.sequence, answer);
   };
   const graves = openGraves({ folder, id, connection, keys, clock, onFault });
@@ -81,6 +77,10 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
     standing: (account: Account): Standing | Promise<Standing> => nowOrLater((done) => replica.standing(account, done)),
     first: (account: Account, mark: string): boolean | Promise<boolean> => nowOrLater((done) => replica.first(account, mark, done)),
     open: () => replica.open(),
+    away() {
+      const away = reach.away();
+      return away === null ? null : { forMs: clock.monotonic() - away.sinceMs, reason: away.error instanceof Error ? away.error.message : String(away.error) };
+    },
     async close() {
       clearInterval(timer);
       const endsMs = clock.monotonic() + DRAIN_MS;
@@ -90,7 +90,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
         isTold = replica.drain();
       }
       connection.close();
-      if (isTold && !isAway && replica.open() === 0) journal?.remove();
+      if (isTold && reach.away() === null && replica.open() === 0) journal?.remove();
     },
   };
 }

@@ -1,0 +1,36 @@
+// When the log is told that the store of the limits is away: at once, for any tenant, again while it stays so, and seldom where it comes and goes.
+import { expect, test } from "bun:test";
+import { openReach } from "../../src/admission/valkey/reach.ts";
+
+function watched() {
+  let nowMs = 0;
+  const told: string[] = [];
+  const reach = openReach({ now: () => nowMs, onState: (state, error) => void told.push(state === "away" ? `${nowMs} away ${String(error)}` : `${nowMs} back`) });
+  return { reach, told, at: (ms: number) => (nowMs = ms) };
+}
+
+test("what is lost for one tenant is told once, though another goes on to reach its node, and again every minute", () => {
+  const { reach, told, at } = watched();
+  for (let ms = 0; ms < 130_000; ms += 500) {
+    at(ms);
+    reach.lost("one", "WRONGTYPE");
+    reach.heard("other");
+  }
+  expect(told).toEqual(["0 away WRONGTYPE", "60000 away WRONGTYPE", "120000 away WRONGTYPE"]);
+  expect(reach.away()).toEqual({ sinceMs: 0, error: "WRONGTYPE" });
+  at(130_000);
+  reach.heard("one");
+  expect(told.at(-1)).toBe("130000 back");
+  expect(reach.away()).toBeNull();
+});
+
+test("a store that comes and goes ten times a second fills no log", () => {
+  const { reach, told, at } = watched();
+  for (let ms = 0; ms < 60_000; ms += 100) {
+    at(ms);
+    reach.lost("one", "slow");
+    at(ms + 50);
+    reach.heard("one");
+  }
+  expect(told).toHaveLength(24);
+});
