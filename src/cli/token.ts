@@ -61,7 +61,7 @@ function isForFirstOwner({ personal, role, user }: CreateFlags): boolean {
 
 function withOwner<T>(flags: DatabaseFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {
   return withAnyDatabase(flags, environment, async ({ store }, dataFolder) => {
-    if (await makeOwner(store)) printError(`there was no database yet, and one was made (data in ${resolve(dataFolder)}); the first start of the server shows its project token`);
+    if (await makeOwner(store)) printError(`the database was empty: its first tenant, project and owner are made (data in ${resolve(dataFolder)}); the first start of the server shows its project token`);
     return await work(store);
   });
 }
