@@ -54,7 +54,7 @@ type ScopedRule = Omit<LimitRule, "tenantId"> & { readonly tenantId: string | nu
 function ruleOfLimit({ id, name, tenantId, projectId, document }: Configured<LimitDocument>): ScopedRule {
   return {
     ...sharedOf(document), id, name: name ?? document.name ?? id, kind: "limit", tenantId, projectId,
-    unit: document.metric, window: document.window ?? null, limit: document.limit, unpriced: "allow", thresholds: [],
+    unit: document.metric, window: document.metric === "concurrency" ? null : (document.window ?? null), limit: document.limit, unpriced: "allow", thresholds: [],
   };
 }
 

@@ -48,12 +48,11 @@ export const limitSchema = z
   .strictObject({
     name: named("Its name in refusals and records."),
     metric: z.enum(["requests", "tokens", "concurrency"]).meta({ title: "Metric", description: "What is counted: requests, tokens of prompt and answer together, or calls at the same time." }),
-    window: z.enum(["second", "minute", "hour", "day"]).optional().meta({ title: "Window", description: "In every span of this length, wherever it is laid, at most `limit` are admitted. Not with `concurrency`, which has none." }),
+    window: z.enum(["second", "minute", "hour", "day"]).optional().meta({ title: "Window", description: "In every span of this length, wherever it is laid, at most `limit` are admitted. `concurrency` needs none, and one has no meaning there: it counts what runs at the same time." }),
     limit: z.int().min(0).max(MAX_UNITS).meta({ title: "Limit", description: "The most that is admitted; 0 admits nothing." }),
     ...shared,
   })
   .superRefine(({ metric, window }, context) => {
-    if (metric === "concurrency" && window !== undefined) context.addIssue({ code: "custom", path: ["window"], message: "expected no window: concurrency is what runs at the same time" });
     if (metric !== "concurrency" && window === undefined) context.addIssue({ code: "custom", path: ["window"], message: "expected second, minute, hour or day" });
   });
 

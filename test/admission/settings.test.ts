@@ -25,7 +25,6 @@ describe("limits", () => {
     ["an empty value of a scope", { metric: "requests", window: "minute", limit: 1, scope: { user: "" } }, "scope.user"],
     ["a line break in a scope", { metric: "requests", window: "minute", limit: 1, scope: { user: "a\nb" } }, "scope.user"],
     ["no window", { metric: "requests", limit: 1 }, "window"],
-    ["a window of concurrency", { metric: "concurrency", window: "second", limit: 1 }, "window"],
     ["a budget's window", { metric: "tokens", window: "month", limit: 1 }, "window"],
     ["an unknown metric", { metric: "money", window: "day", limit: 1 }, "metric"],
     ["an unknown key", { metric: "requests", window: "day", limit: 1, burst: 5 }, ""],

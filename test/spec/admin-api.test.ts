@@ -148,7 +148,7 @@ for (const kind of kinds)
         const cases: readonly (readonly [path: string, body: unknown, param: string | null])[] = [
           ["/projects/site/limits", { metric: "requests", window: "minute", limit: -1 }, "limit"],
           ["/projects/site/limits", { metric: "requests", window: "minute", limit: 1, scope: { users: "*" } }, "scope.users"],
-          ["/projects/site/limits", { metric: "concurrency", window: "minute", limit: 1 }, "window"],
+          ["/projects/site/limits", { metric: "requests", limit: 1 }, "window"],
           ["/projects/site/budgets", { window: "day" }, "usd"],
           ["/projects/site/budgets", { usd: "-1", window: "day" }, "usd"],
           ["/projects/site/routes", { name: "bad", targets: ["sandbox:echo", "nowhere:model"] }, "targets[1]"],
@@ -232,6 +232,46 @@ for (const kind of kinds)
       });
     });
 
+    describe("the shapes of the documentation", () => {
+      test("[d4.1] [d9.3] limits and budgets of every metric, window, scope and mode, dollars as text and as number, thresholds as numbers", async () => {
+        const limits = ["requests", "tokens", "concurrency"].flatMap((metric) => ["second", "minute", "hour", "day"].map((window) => ({ metric, window, limit: 10 })));
+        const scopes = [{ token: "abc" }, { user: "*" }, { route: "fast" }, { model: "openai:*" }, { provider: "openai" }, {}];
+        for (const place of ["projects/lab", "tenants/beta"]) {
+          for (const body of [...limits, ...scopes.map((scope) => ({ metric: "requests", window: "minute", limit: 1000, scope, mode: "audit" })), { metric: "concurrency", limit: 3 }]) {
+            const { status, body: told } = await world.send("beta.owner", "POST", `${A}/${place}/limits`, body);
+            expect([place, body, status]).toEqual([place, body, 201]);
+            expect(told).toMatchObject(body);
+          }
+          for (const body of [...["day", "week", "month", "total"].flatMap((window) => [{ usd: "12.50", window }, { usd: 12.5, window }, { tokens: 1_000_000, window }]), { usd: "1", window: "day", scope: { user: "*" }, unpriced: "allow", thresholds: [80, 100] }]) {
+            const { status, body: told } = await world.send("beta.owner", "POST", `${A}/${place}/budgets`, body);
+            expect([place, body, status]).toEqual([place, body, 201]);
+            expect(told).toMatchObject(body);
+          }
+        }
+        const rules = [...(world.source.current().limitRules.forCaller("beta", "lab", "none")?.rules ?? [])];
+        expect(rules.filter(({ unit }) => unit === "concurrency").every(({ window }) => window === null)).toBe(true);
+        for (const noun of ["limits", "budgets"]) for (const place of ["projects/lab", "tenants/beta"]) {
+          const { body } = await world.send("beta.owner", "GET", `${A}/${place}/${noun}?origin=store&limit=1000`);
+          for (const { id } of body.data) expect((await world.send("beta.owner", "DELETE", `${A}/${place}/${noun}/${id}`)).status).toBe(204);
+        }
+      });
+
+      test("[d2.4] [d9.3] tokens take one form in projects and tenants: a personal one is the caller's own where no user is named, or of the one who has the role", async () => {
+        const body = { name: "ci", models: ["sandbox:*"], routes: [], permissions: [], ip: [], expires_in_days: 30 };
+        const of = async (as: string, more: object) => await world.send(as, "POST", `${A}/tenants/beta/tokens`, { ...body, ...more });
+        expect((await world.send("beta.admin", "POST", `${A}/projects/lab/tokens`, { ...body, role: "developer" })).body).toMatchObject({ role: "developer", models: ["sandbox:*"] });
+        expect((await of("beta.admin", {})).body).toMatchObject({ user_id: "beta-admin", role: null });
+        expect((await of("beta.admin", { role: "admin" })).body.user_id).toBe("beta-admin");
+        expect((await of("beta.admin", { role: "viewer" })).body.user_id).toBe("beta-viewer");
+        expect((await of("beta.admin", { role: "viewer", user_id: "beta-viewer" })).status).toBe(201);
+        const other = await of("beta.admin", { role: "viewer", user_id: "beta-developer" });
+        expect([other.status, other.body.error.param]).toEqual([400, "role"]);
+        expect((await of("beta.admin", { role: "owner" })).status).toBe(403);
+        const nobody = await of("default.owner", {});
+        expect([nobody.status, nobody.body.error.param]).toEqual([400, "user_id"]);
+      });
+    });
+
     describe("what happened", () => {
       test("[d9.3] each change is a row with who, from where, before and after; each refused attempt is one, once a minute", async () => {
         const { body } = await world.send("acme.admin", "POST", `${A}/projects/app/limits`, { name: "audited", metric: "requests", window: "day", limit: 5 });
@@ -242,7 +282,7 @@ for (const kind of kinds)
         expect((await world.send("beta.owner", "DELETE", `${A}/projects/app/limits/${body.id}`)).status).toBe(404);
         const refused = (await world.send("acme.owner", "GET", `${A}/tenants/acme/audit?outcome=refused&target_id=${body.id}`)).body.data;
         expect(refused.map((row: any) => [row.action, row.actor.user_id, row.project_id, row.note.split(":")[0]])).toEqual([["deleteProjectLimit", "acme-developer", "app", "insufficient_role"]]);
-        const trespass = (await world.send("beta.owner", "GET", `${A}/tenants/beta/audit?outcome=refused`)).body.data;
+        const trespass = (await world.send("beta.owner", "GET", `${A}/tenants/beta/audit?outcome=refused&action=deleteProjectLimit`)).body.data;
         expect(trespass.map((row: any) => [row.action, row.actor.user_id, row.tenant_id])).toEqual([["deleteProjectLimit", "beta-owner", "beta"]]);
       });
 

@@ -285,6 +285,17 @@ function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodTy
   return inner instanceof z.ZodObject ? z.strictObject({ ...inner.shape, ...named }) : z.looseObject(named);
 }
 
+/** What is shown of a document: secrets are masked, and no value is held to what may be sent. */
+function answerOf({ schema }: DocumentRule): z.ZodType {
+  const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+  const fields = inner instanceof z.ZodObject ? Object.fromEntries(Object.entries(inner.shape as Readonly<Record<string, z.ZodType>>).map(([name, field]) => [name, shown(field)])) : {};
+  return z.looseObject({ ...fields, ...HEAD_SHAPE });
+}
+
+function shown(field: z.ZodType): z.ZodType {
+  return field.optional().meta({ description: field.meta()?.description ?? "" });
+}
+
 export function configuredOperations(context: ConfiguredContext): readonly AdminOperation[] {
   return (Object.keys(WORDS) as ConfiguredNoun[]).flatMap((noun) => {
     const rule = context.rules[noun];
@@ -295,7 +306,7 @@ export function configuredOperations(context: ConfiguredContext): readonly Admin
     const described = formOf(rule, named).meta({ id: `New${schema}` });
     const fields = formOf(rule, Object.fromEntries(Object.entries(named).map(([key, value]) => [key, z.optional(value)]))).meta({ id: `${schema}Fields` });
     const patch = z.looseObject({}).meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
-    const answered = z.looseObject(HEAD_SHAPE).meta({ id: schema });
+    const answered = answerOf(rule).meta({ id: schema });
     return (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
   });
 }

@@ -49,5 +49,6 @@ function asJson(value: unknown): JsonObject {
 
 /** Its address and settings are the operator's own business; that it is there is not. */
 function shownProvider({ family, enabled, models }: ProviderEntry): JsonObject {
-  return { type: family, enabled, ...asJson({ models }) };
+  const entries = models.map(({ id, name, contextLength, maxCompletionTokens, pricing }) => ({ id, name: name ?? undefined, context_length: contextLength ?? undefined, max_completion_tokens: maxCompletionTokens ?? undefined, pricing: pricing ?? undefined }));
+  return { type: family, enabled, ...asJson({ models: entries }) };
 }

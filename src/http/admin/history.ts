@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Actor, AuditRow, Change, Version, VersionSummary } from "../../store/records.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
 import { goBack, type RollBackContext } from "./rollback.ts";
-import { chosenId, dryRunQuery, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
+import { chosenId, dryRunQuery, instant, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 
 const actor = z
   .strictObject({ token_id: z.string().nullable(), user_id: z.string().nullable(), tenant_id: z.string().nullable(), role: z.enum(ROLES).nullable() })
@@ -42,7 +42,6 @@ function shownAudit({ id, atMs, actor: who, action, outcome, kind, targetId, tar
   };
 }
 
-const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 const word = z.string().min(1).max(100).optional();
 const auditQuery = z.strictObject({
   ...pageQuery,

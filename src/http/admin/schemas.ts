@@ -9,6 +9,12 @@ export const chosenId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "e
 /** For people: one line without control characters. */
 export const label = z.string().trim().min(1).max(100).regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
 export const time = z.iso.datetime().meta({ description: "Time in UTC." });
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+/** A day is its begin, in UTC. */
+export const instant = z
+  .string()
+  .refine((text) => (DAY.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success) && !Number.isNaN(Date.parse(text)), "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z")
+  .transform((text) => Date.parse(text));
 export const etagField = z.string().meta({ description: "Of this state; `if-match` sends it back." });
 
 export const pageQuery = {

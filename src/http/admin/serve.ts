@@ -69,11 +69,16 @@ async function handle(c: AdminHttp, operation: AdminOperation, context: AdminCon
   try {
     return await attempted(c, attempt, context, snapshot);
   } catch (thrown) {
-    const error = thrown instanceof StoreError ? fromStoreError(thrown) : thrown;
+    const error = thrown instanceof StoreError ? fromStoreError(thrown, paramOf(c)) : thrown;
     const place = namedPlace(params, snapshot);
     if (error instanceof GatewayError && (error.entry.status === 403 || isTrespass(attempt, error, place))) await notes.refused({ ...attempt, error, place });
     throw error;
   }
+}
+
+/** All that a list hands on to the store as it came. */
+function paramOf(c: AdminHttp): string | null {
+  return c.req.method === "GET" && c.req.query("cursor") !== undefined ? "cursor" : null;
 }
 
 /** Somebody tried to change what belongs to another tenant. */

@@ -54,7 +54,13 @@ const NEW_SHAPE = { name, models: models.optional(), routes: routes.optional(), 
 const newProjectToken = z
   .strictObject({ ...NEW_SHAPE, role: z.enum(PROJECT_ROLES).nullish().meta({ description: "At most the caller's own; `developer` if not set." }) })
   .meta({ id: "NewProjectToken" });
-const newPersonalToken = z.strictObject({ ...NEW_SHAPE, user_id: chosenId }).meta({ id: "NewPersonalToken" });
+const newPersonalToken = z
+  .strictObject({
+    ...NEW_SHAPE,
+    user_id: chosenId.nullish().meta({ description: "Whose it is. Not set: of the one user who has `role`, or the caller's own." }),
+    role: z.enum(ROLES).nullish().meta({ description: "The role in the whole tenant that its user has to have. It gives nothing: a personal token has its user's roles." }),
+  })
+  .meta({ id: "NewPersonalToken" });
 const tokenChange = z.strictObject({ name: name.optional(), models: models.optional(), routes: routes.optional(), permissions: permissions.optional(), ip: ip.optional() }).meta({ id: "TokenChange" });
 const rotation = z
   .strictObject({
@@ -112,14 +118,37 @@ async function asked<T>(param: string, rule: () => Promise<T>): Promise<T> {
   }
 }
 
-async function owner(call: AdminCall<{ readonly user_id?: string; readonly role?: AccessToken["role"] | undefined }, unknown>, store: Reader): Promise<Pick<AccessToken, "kind" | "tenantId" | "projectId" | "userId" | "role">> {
+interface OwnerWords {
+  readonly user_id?: string | null | undefined;
+  readonly role?: AccessToken["role"] | undefined;
+}
+
+async function owner(call: AdminCall<OwnerWords, unknown>, store: Reader): Promise<Pick<AccessToken, "kind" | "tenantId" | "projectId" | "userId" | "role">> {
   const { tenantId, projectId } = call.place!;
-  if (projectId !== null) return { kind: "project", tenantId, projectId, userId: null, role: call.body.role ?? "developer" };
-  const user = await store.findUser(call.body.user_id!);
-  if (user === null || user.tenantId !== tenantId) throw new GatewayError("invalid_request", "user_id: there is no such user in the tenant", { param: "user_id" });
-  const { data } = await store.listMemberships({ limit: 1 }, { tenantId, userId: user.id });
-  if (data.length === 0) throw new GatewayError("invalid_request", "user_id: the user has no role anywhere, so the token could do nothing; give the user a role first", { param: "user_id" });
+  const { role = null } = call.body;
+  if (projectId !== null) return { kind: "project", tenantId, projectId, userId: null, role: role ?? "developer" };
+  const userId = call.body.user_id ?? (await userFor(call, store));
+  const user = await store.findUser(userId);
+  if (user === null || user.tenantId !== tenantId) throw wrong("user_id", "there is no such user in the tenant");
+  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId, userId: user.id });
+  if (data.length === 0) throw wrong("user_id", "the user has no role anywhere, so the token could do nothing; give the user a role first");
+  if (role !== null && !data.some((one) => one.projectId === null && one.role === role)) throw wrong("role", "the user does not have this role in the tenant; a personal token gives none");
   return { kind: "personal", tenantId, projectId: null, userId: user.id, role: null };
+}
+
+/** Whose token it is where nobody is named. */
+async function userFor({ caller: { token: own, memberships }, body: { role = null }, place }: AdminCall<OwnerWords, unknown>, store: Reader): Promise<string> {
+  const { tenantId } = place!;
+  const isOwn = own.userId !== null && own.tenantId === tenantId && (role === null || memberships.some((one) => one.projectId === null && one.role === role));
+  if (isOwn) return own.userId!;
+  if (role === null) throw wrong("user_id", "is missing: whose token is it?");
+  const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role });
+  if (data.length !== 1) throw wrong("user_id", data.length === 0 ? `nobody has the role ${role} in the tenant` : `several users have the role ${role} in the tenant: say whose token it is`);
+  return data[0]!.userId;
+}
+
+function wrong(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", `${param}: ${message}`, { param });
 }
 
 function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
@@ -155,7 +184,7 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
     body: reach === "tenant" ? newPersonalToken : newProjectToken,
     answer: issuedToken,
     run: async (call, writer) => {
-      const body = call.body as z.output<typeof newProjectToken> & { readonly user_id?: string };
+      const body = call.body as Omit<z.output<typeof newProjectToken>, "role"> & OwnerWords;
       const of = await owner({ ...call, body }, writer);
       const rights = { ...of, permissions: body.permissions ?? [], models: body.models ?? [], routes: body.routes ?? [], ipRanges: body.ip ?? [] };
       await demandWithin(call, writer, rights);

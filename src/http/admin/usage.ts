@@ -8,7 +8,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { callFields } from "../../observe/log.ts";
 import { type CallScope, type CallStore, type CallSummary, USAGE_DIMENSIONS, USAGE_ORDERS, type UsageDimension } from "../../store/calls.ts";
 import { type AdminOperation, reading } from "./operation.ts";
-import { iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
+import { instant, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 
 export type AdminCalls = Pick<CallStore, "listCalls" | "findCall" | "usage" | "usageTotals">;
 
@@ -36,13 +36,9 @@ const CALL_SHAPE = {
 const call = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
 const callDetail = z.strictObject({ ...CALL_SHAPE, record: z.record(z.string(), z.unknown()).nullable().meta({ description: "All that is known of it, in the fields of the log; null: it is older than details are kept." }) }).meta({ id: "CallDetail" });
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const instant = z
-  .string()
-  .refine((text) => (DAY.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success) && !Number.isNaN(Date.parse(text)), "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z")
-  .transform((text) => Date.parse(text));
 const word = z.string().min(1).max(400).optional();
-const tenantWord = { tenant_id: word };
+/** Which tenant and project can be asked for where none is named by the path. */
+const WITHIN = { operator: { tenant_id: word, project_id: word }, tenant: { project_id: word }, project: {} } as const;
 const filters = {
   token_id: word, user_id: word, end_user: word, route: word, provider: word, model: word.meta({ description: "The provider's own name." }),
   from: instant.optional().meta({ description: "Of this time and later." }), to: instant.optional().meta({ description: "Before this time." }),
@@ -55,12 +51,11 @@ const dimensions = z
   .meta({ description: `What the sums are told apart by: ${USAGE_DIMENSIONS.join(", ")}, with commas between.` });
 const usageQuery = z.strictObject({
   ...pageQuery, ...filters,
-  project_id: word,
   by: dimensions.optional(),
   order: z.enum(USAGE_ORDERS).default("group").meta({ description: "`group` comes in pages; of the others the largest come first, in one page." }),
   format: z.enum(["json", "csv"]).default("json"),
 });
-const callsQuery = z.strictObject({ ...pageQuery, ...filters, project_id: word, outcome: z.enum(["ok", "failed"]).optional(), status: z.coerce.number().int().min(100).max(599).optional(), code: z.enum(Object.keys(CATALOGUE) as [string, ...string[]]).optional(), settled: z.enum(["true", "false"]).optional().meta({ description: "`false`: calls whose process ended before they did." }) });
+const callsQuery = z.strictObject({ ...pageQuery, ...filters, outcome: z.enum(["ok", "failed"]).optional(), status: z.coerce.number().int().min(100).max(599).optional(), code: z.enum(Object.keys(CATALOGUE) as [string, ...string[]]).optional(), settled: z.enum(["true", "false"]).optional().meta({ description: "`false`: calls whose process ended before they did." }) });
 
 type Filters = z.output<z.ZodObject<typeof filters>> & { readonly project_id?: string | undefined; readonly tenant_id?: string | undefined };
 
@@ -99,13 +94,12 @@ const PLACES: Readonly<Record<UsageReach, { readonly name: string; readonly base
 
 function placeOperations(reach: UsageReach, calls: AdminCalls): readonly AdminOperation[] {
   const { name: place, base, words } = PLACES[reach];
-  const further = reach === "operator" ? tenantWord : {};
   const read = reading({
     id: `read${place}Usage`,
     path: `${base}/usage`,
     tag: "usage",
     summary: `What the calls of ${words} used, in sums`,
-    query: usageQuery.extend(further),
+    query: usageQuery.extend(WITHIN[reach]),
     answer: usage,
     run: async ({ place: at, query }) => {
       const { by = [], order, format } = query;
@@ -122,7 +116,7 @@ function placeOperations(reach: UsageReach, calls: AdminCalls): readonly AdminOp
     path: `${base}/calls`,
     tag: "calls",
     summary: `Calls of ${words}, the newest first`,
-    query: callsQuery.extend(further),
+    query: callsQuery.extend(WITHIN[reach]),
     answer: listOf(call, `${place}CallList`),
     run: async ({ place: at, query }) => {
       const given = Object.fromEntries(Object.entries({ outcome: query.outcome, status: query.status, code: query.code, settled: query.settled === undefined ? undefined : query.settled === "true" }).filter(([, value]) => value !== undefined));
