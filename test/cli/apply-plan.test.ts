@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { documentsOf, titleOf, type Wanted } from "../../src/cli/apply/documents.ts";
 import { type ApplyPlan, type PlanOptions, planOf, specToSend, type There } from "../../src/cli/apply/plan.ts";
+import { withSecrets } from "../../src/cli/apply/secrets.ts";
 
 const VARIABLES = { get: (name: string) => (name === "KEY" ? "sk-secret" : undefined) };
 const wanted = (text: string): readonly Wanted[] => documentsOf(text, "f.yaml", VARIABLES);
@@ -80,5 +81,28 @@ describe("a plan", () => {
     const text = "kind: route\nproject: red\nname: new\n---\nkind: limit\nproject: red\nname: m\n---\nkind: member\nproject: red\nname: bob\n---\nkind: price\nproject: red\nname: p";
     expect(told(plan(text, there)).filter((step) => step.startsWith("remove"))).toEqual([]);
     expect(told(plan(text, there, { prune: true })).filter((step) => step.startsWith("remove"))).toEqual(["remove limit l (project red)", "remove route old (project red)"]);
+  });
+
+  test("removes a route after those that fall back to it", () => {
+    const there = [route("a", {}), route("b", { fallbacks: ["route:a"] }), route("c", { fallbacks: [{ route: "b" }] })];
+    for (const order of [there, there.toReversed()]) expect(told(plan("kind: route\nproject: red\nname: new", order, { prune: true })).slice(1)).toEqual(["remove route c (project red)", "remove route b (project red)", "remove route a (project red)"]);
+  });
+});
+
+describe("secrets of another gateway", () => {
+  const text = "kind: provider\ntenant: acme\nname: their-own\nspec: {api_key: '*** 0123456789ab', aws: {secret_access_key: '*** 1123456789ab'}, models: [a]}\n---\nkind: provider\ntenant: acme\nname: their_own\nspec: {api_key: '*** 2123456789ab'}";
+  test("are asked for by name, each by its own, and stay where the gateway has one", () => {
+    const { missing } = withSecrets(wanted(text), [], { get: () => undefined });
+    expect(missing.map(({ variable, of }) => [variable, of])).toEqual([
+      ["SECRET_ACME_PROVIDER_THEIR_OWN_API_KEY", "provider their-own (tenant acme): api_key"], ["SECRET_ACME_PROVIDER_THEIR_OWN_AWS_SECRET_ACCESS_KEY", "provider their-own (tenant acme): aws.secret_access_key"],
+      ["SECRET_ACME_PROVIDER_THEIR_OWN_API_KEY_2", "provider their_own (tenant acme): api_key"],
+    ]);
+    const filled = withSecrets(wanted(text), [], { get: (name) => name.toLowerCase() });
+    expect(filled.missing).toEqual([]);
+    expect(filled.wanted[0]!.spec).toEqual({ api_key: "secret_acme_provider_their_own_api_key", aws: { secret_access_key: "secret_acme_provider_their_own_aws_secret_access_key" }, models: ["a"] });
+    const there: There = { kind: "provider", tenant: "acme", project: null, name: "their-own", id: "prv_1", spec: { api_key: "*** ffffffffffff" }, etag: null, origin: "store" };
+    const kept = withSecrets(wanted(text), [there], { get: () => undefined });
+    expect(kept.missing.map(({ of }) => of)).toEqual(["provider their-own (tenant acme): aws.secret_access_key", "provider their_own (tenant acme): api_key"]);
+    expect(kept.wanted[0]!.spec["api_key"]).toBe("*** 0123456789ab");
   });
 });

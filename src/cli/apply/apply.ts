@@ -5,6 +5,7 @@ import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/c
 import { printError, printJson, printLine } from "../output.ts";
 import { type Kind, readDocuments, titleOf, type Wanted } from "./documents.ts";
 import { make, readThere } from "./gateway-state.ts";
+import { withSecrets } from "./secrets.ts";
 import { type ApplyPlan, type Difference, planOf, type Step, type There } from "./plan.ts";
 
 export interface ApplyFlags extends GatewayFlags {
@@ -17,9 +18,12 @@ export interface ApplyFlags extends GatewayFlags {
 
 /** Gives the exit code: 1 where it stopped. */
 export async function apply(flags: ApplyFlags, environment: Environment): Promise<number> {
-  const wanted = await readDocuments(flags.file, environment);
+  const read = await readDocuments(flags.file, environment);
   const client = openAdminClient(flags, environment);
-  const plan = planOf(wanted, await stateFor(wanted, client), { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
+  const there = await stateFor(read, client);
+  const { wanted, missing } = withSecrets(read, there, environment);
+  if (missing.length > 0) throw new Error(`Secrets stand masked in the documents, and the gateway has none in their places. Set these variables, or put the secrets there as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`);
+  const plan = planOf(wanted, there, { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
   const say = flags.json === true ? () => {} : printLine;
   for (const one of plan.readOnly) printError(`${one.from}: ${titleOf(one)} stands in the gateway's configuration file, which goes before; change it there.`);
   for (const step of plan.steps) sayStep(step, say);

@@ -46,12 +46,12 @@ const PATCHED: ReadonlySet<Kind> = new Set(["tenant", "project", "user"]);
 const PRUNED: ReadonlySet<Kind> = new Set(["provider", "tool_server", "price", "route", "policy", "limit", "budget"]);
 
 export function planOf(wanted: readonly Wanted[], there: readonly There[], { prune, renewSecrets }: PlanOptions): ApplyPlan {
-  const known = new Map(there.map((one) => [keyOf(one), one]));
+  const find = presentIn(there);
   const steps: Step[] = [];
   const readOnly: Wanted[] = [];
   let unchanged = 0;
   for (const one of inOrder(wanted)) {
-    const present = known.get(keyOf(one)) ?? there.find((other) => other.kind === one.kind && other.tenant === one.tenant && other.project === one.project && other.id === one.name);
+    const present = find(one);
     const differences = differencesOf(comparable(one, present), one.spec, renewSecrets);
     if (present === undefined) steps.push({ action: "create", what: one, wanted: one, there: null, differences });
     else if (differences.length === 0) unchanged += 1;
@@ -59,6 +59,12 @@ export function planOf(wanted: readonly Wanted[], there: readonly There[], { pru
     else steps.push({ action: "change", what: one, wanted: one, there: present, differences });
   }
   return { steps: [...steps, ...(prune ? removals(wanted, there) : [])], unchanged, readOnly };
+}
+
+/** What stands there already, by its name or id. */
+export function presentIn(there: readonly There[]): (wanted: Wanted) => There | undefined {
+  const known = new Map(there.map((one) => [keyOf(one), one]));
+  return (one) => known.get(keyOf(one)) ?? there.find((other) => other.kind === one.kind && other.tenant === one.tenant && other.project === one.project && other.id === one.name);
 }
 
 /** Of what is patched and not replaced only the fields that are wanted. */
@@ -70,24 +76,25 @@ function comparable({ kind, spec }: Wanted, there: There | undefined): JsonObjec
 function removals(wanted: readonly Wanted[], there: readonly There[]): readonly Step[] {
   const named = new Set(wanted.flatMap((one) => [keyOf(one)]));
   const covered = new Set(wanted.map(({ kind, tenant, project }) => [kind, tenant, project].join(" ")));
-  return there
-    .filter((one) => one.origin === "store" && PRUNED.has(one.kind) && covered.has([one.kind, one.tenant, one.project].join(" ")) && !named.has(keyOf(one)) && !named.has(keyOf({ ...one, name: one.id })))
-    .toSorted((a, b) => KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind))
+  const surplus = there.filter((one) => one.origin === "store" && PRUNED.has(one.kind) && covered.has([one.kind, one.tenant, one.project].join(" ")) && !named.has(keyOf(one)) && !named.has(keyOf({ ...one, name: one.id })));
+  // what is referred to goes after what refers to it
+  return inOrder(surplus)
+    .toReversed()
     .map((one) => ({ action: "remove", what: one, wanted: null, there: one, differences: [] }));
 }
 
 /** By kind; among routes those first that others fall back to. */
-function inOrder(wanted: readonly Wanted[]): readonly Wanted[] {
+function inOrder<Of extends Pick<Wanted, "kind" | "name" | "spec">>(wanted: readonly Of[]): readonly Of[] {
   return KINDS.flatMap((kind) => {
     const all = wanted.filter((one) => one.kind === kind);
     return kind === "route" ? routesInOrder(all) : all;
   });
 }
 
-function routesInOrder(routes: readonly Wanted[]): readonly Wanted[] {
-  const done = new Set<Wanted>();
-  const visiting = new Set<Wanted>();
-  const visit = (route: Wanted): void => {
+function routesInOrder<Of extends Pick<Wanted, "name" | "spec">>(routes: readonly Of[]): readonly Of[] {
+  const done = new Set<Of>();
+  const visiting = new Set<Of>();
+  const visit = (route: Of): void => {
     if (done.has(route)) return;
     const names = new Set(routesNamed(route.spec));
     visiting.add(route);
@@ -107,6 +114,10 @@ function routesNamed(value: Json | undefined): readonly string[] {
 
 const MASKED = /^\*\*\* /;
 
+export function isMasked(value: Json | undefined): value is string {
+  return typeof value === "string" && MASKED.test(value);
+}
+
 function differencesOf(from: Json | undefined, to: Json | undefined, renewSecrets: boolean, path = ""): readonly Difference[] {
   if (isObject(from) && isObject(to)) {
     const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
@@ -114,13 +125,13 @@ function differencesOf(from: Json | undefined, to: Json | undefined, renewSecret
     return names.flatMap((name) => differencesOf(from[name] ?? undefined, to[name] ?? undefined, renewSecrets, path === "" ? name : `${path}.${name}`));
   }
   if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, renewSecrets, `${path}[${index}]`));
-  if (typeof from === "string" && MASKED.test(from) && typeof to === "string" && (!renewSecrets || MASKED.test(to))) return [];
+  if (isMasked(from) && typeof to === "string" && (!renewSecrets || isMasked(to))) return [];
   return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
 }
 
 /** What is sent: a masked secret in a document stands for the one that is kept, whatever it was called when it was exported. */
 export function specToSend(wanted: Json | undefined, there: Json | undefined): Json | undefined {
-  if (typeof wanted === "string" && MASKED.test(wanted) && typeof there === "string" && MASKED.test(there)) return there;
+  if (isMasked(wanted) && isMasked(there)) return there;
   if (Array.isArray(wanted)) return wanted.map((one: Json, index) => specToSend(one, Array.isArray(there) ? (there[index] as Json) : undefined) ?? null);
   if (isObject(wanted)) return Object.fromEntries(Object.entries(wanted).map(([name, one]) => [name, specToSend(one, isObject(there) ? there[name] : undefined)]));
   return wanted;

@@ -1,0 +1,53 @@
+// Secrets of an export that the gateway does not have: another gateway's, shown masked. Each is asked for by the name of a variable, before anything is changed.
+import type { Variables } from "../../config/expansion.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { titleOf, type Wanted } from "./documents.ts";
+import { isMasked, presentIn, type There } from "./plan.ts";
+
+export interface MissingSecret {
+  /** `provider theirs (tenant acme): api_key`. */
+  readonly of: string;
+  readonly variable: string;
+  readonly from: string;
+}
+
+export interface Filled {
+  readonly wanted: readonly Wanted[];
+  readonly missing: readonly MissingSecret[];
+}
+
+export function withSecrets(wanted: readonly Wanted[], there: readonly There[], variables: Variables): Filled {
+  const find = presentIn(there);
+  const missing: MissingSecret[] = [];
+  const names = new Set<string>();
+  const filled = wanted.map((one): Wanted => {
+    const secret = (path: string): Json => {
+      const variable = freeName(variableOf(one, path), names);
+      const value = variables.get(variable);
+      if (value === undefined || value === "") missing.push({ of: `${titleOf(one)}: ${path}`, variable, from: one.from });
+      return value ?? null;
+    };
+    return { ...one, spec: filledIn(one.spec, find(one)?.spec, secret) as JsonObject };
+  });
+  return { wanted: filled, missing };
+}
+
+function filledIn(value: Json | undefined, kept: Json | undefined, secret: (path: string) => Json, path = ""): Json | undefined {
+  if (isMasked(value)) return isMasked(kept) ? value : secret(path);
+  if (Array.isArray(value)) return value.map((one: Json, index) => filledIn(one, Array.isArray(kept) ? (kept[index] as Json) : undefined, secret, `${path}[${index}]`) ?? null);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, filledIn(one, isObject(kept) ? kept[name] : undefined, secret, path === "" ? name : `${path}.${name}`)]));
+}
+
+/** `SECRET_ACME_PROVIDER_THEIRS_API_KEY`. */
+function variableOf({ kind, tenant, project, name }: Wanted, path: string): string {
+  return ["secret", project ?? tenant ?? "", kind, name, path].filter((part) => part !== "").join("_").replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/_+$/g, "").toUpperCase();
+}
+
+/** Two whose names differ in signs alone are two secrets. */
+function freeName(name: string, taken: Set<string>): string {
+  let free = name;
+  for (let next = 2; taken.has(free); next++) free = `${name}_${next}`;
+  taken.add(free);
+  return free;
+}
