@@ -201,6 +201,20 @@ for (const kind of kinds)
         expect(providers.body.data[0]).toMatchObject({ name: "openai", origin: "file", enabled: true });
         expect(providers.text).not.toContain("sk-of-the-operator");
       });
+      test("[d9.3] settings of the file are shown as they hold and are read-only, beside those of the database", async () => {
+        const at = `${A}/tenants/acme/settings`;
+        const shown = await world.send("acme.viewer", "GET", at);
+        expect([shown.body.origin, shown.body.drop_params, shown.body.read_only_fields]).toEqual(["file", true, ["drop_params"]]);
+        const other = await world.send("acme.owner", "PATCH", at, { drop_params: false });
+        expect([other.status, other.body.error.code, other.body.error.param]).toEqual([403, "read_only", "drop_params"]);
+        const back = await world.send("acme.owner", "PUT", at, { ...shown.body, disable_stop_sequence_limit: true });
+        expect([back.status, back.body.origin, back.body.drop_params, back.body.disable_stop_sequence_limit]).toEqual([200, "store", true, true]);
+        const { tenantSettings } = world.source.current();
+        expect([tenantSettings.get("acme")!.dropParams, tenantSettings.get("acme")!.disableStopSequenceLimit]).toEqual([true, true]);
+        expect((await world.send("acme.owner", "DELETE", at)).status).toBe(204);
+        expect((await world.send("acme.owner", "GET", at)).body.origin).toBe("file");
+        expect((await world.send("acme.owner", "GET", `${A}/projects/site/settings`)).body).toMatchObject({ origin: "store", read_only_fields: [] });
+      });
       test("[d9.3] of another scope a name is free: the tenant has its own of what the file says for all", async () => {
         expect((await world.send("acme.owner", "POST", `${A}/tenants/acme/routes`, route("shared"))).status).toBe(201);
         expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/routes/shared`)).body.origin).toBe("store");

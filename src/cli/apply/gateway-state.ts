@@ -11,7 +11,7 @@ const PLURAL: Readonly<Record<Kind, string>> = {
 };
 
 /** What an answer shows beside the document. */
-const HEAD = new Set(["id", "name", "tenant_id", "project_id", "origin", "set_by", "version", "etag", "created_at", "updated_at"]);
+const HEAD = new Set(["id", "name", "tenant_id", "project_id", "origin", "set_by", "version", "etag", "created_at", "updated_at", "read_only_fields"]);
 
 function pathOf(kind: Kind, { tenant, project }: Place): string {
   if (kind === "tenant" || kind === "project") return `/${PLURAL[kind]}`;
@@ -35,7 +35,7 @@ export async function readThere(client: AdminClient, kind: Kind, place: Place): 
 function thereOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): There {
   const { id, name, user_id: user, etag, origin } = shown;
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
-  const base = { kind, tenant: kind === "tenant" || project !== null ? null : tenant, project, etag: typeof etag === "string" ? etag : null, origin: origin === "file" ? ("file" as const) : ("store" as const) };
+  const base = { kind, tenant: kind === "tenant" || project !== null ? null : tenant, project, etag: typeof etag === "string" ? etag : null, origin: origin === "file" && kind !== "settings" ? ("file" as const) : ("store" as const) };
   if (kind === "member") return { ...base, name: text(user), id: text(user), spec: { role: shown["role"] } };
   if (kind === "tenant" || kind === "project" || kind === "user") return { ...base, name: text(id), id: text(id), spec: withoutNulls(shown, new Set([...HEAD].filter((field) => field !== "name"))) };
   return { ...base, name: kind === "settings" ? "settings" : text(name) === "" ? text(id) : text(name), id: text(id), spec: withoutNulls(shown, HEAD) };

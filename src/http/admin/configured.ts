@@ -42,7 +42,8 @@ const HEAD_SHAPE = {
   created_at: time.nullable(),
   updated_at: time.nullable(),
 };
-const HEAD = new Set(Object.keys(HEAD_SHAPE));
+const READ_ONLY_FIELDS = z.array(z.string()).meta({ description: "Those that the file says, which goes before: they are shown as they hold, and changed there." });
+const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields"]);
 
 function shownResource({ id, name, tenantId, projectId, setBy, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
   const head = { id, name, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: setBy, version, etag: etagOf({ version, createdAtMs, ...kept }), created_at: iso(createdAtMs), updated_at: iso(updatedAtMs) };
@@ -94,7 +95,7 @@ interface Wanted {
 function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
   const { name, ...rest } = body as JsonObject;
   if (before !== null) demandSamePlace(rest, before);
-  const sent = Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && value !== undefined && !(before !== null && HEAD.has(key))));
+  const sent = Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && value !== undefined && !((before !== null || rule.named === "singleton") && HEAD.has(key))));
   const given = name ?? before?.name ?? null;
   if (rule.named === "singleton") return { name: SETTINGS_NAME, document: checkedDocument(rule, sent, before) };
   const checkedName = given === null ? null : checked(z.strictObject({ name: rule.name ?? chosenId }), { name: given }).name;
@@ -215,21 +216,25 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   const base = `/${reach}s/{${reach}}/${noun}`;
   const item = single ? base : `${base}/{id}`;
   const head = (verb: Parameters<typeof configuredOperationId>[0]) => ({ id: configuredOperationId(verb, reach, noun), tag: noun });
+  const filedSettings = (call: Call): JsonObject => (single ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {});
+  const told = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer => (single ? settingsAnswer(resource, filedSettings(call)) : answer(resource, status));
+  /** Of settings the file may say some, and the database others. */
+  const beside = (call: Call, { name, document }: Wanted): Wanted => ({ name, document: withoutFiled(document, filedSettings(call)) });
   const save = async (call: Call, writer: Writer, want: (there: Resource) => Wanted): Promise<Answer> => {
     const there = await theResource(call, writer, kind, context);
     demandWritable(call.role, { origin: "store", setBy: there.setBy });
     demandEtag(call.ifMatch, there);
-    const becomes = want(there);
+    const becomes = beside(call, want(there));
     await judged(call, rule, becomes, writer);
-    return answer(await writer.changeResource(kind, there.id, () => becomes));
+    return told(call, await writer.changeResource(kind, there.id, () => becomes));
   };
   const create = async (call: Call, writer: Writer): Promise<Answer> => {
-    const becomes = wanted(call.body, rule, null);
+    const becomes = beside(call, wanted(call.body, rule, null));
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
-    if (filed !== undefined && isOf(place, filed)) demandWritable(call.role, { origin: "file", setBy: null });
+    if (!single && filed !== undefined && isOf(place, filed)) demandWritable(call.role, { origin: "file", setBy: null });
     await judged(call, rule, becomes, writer);
-    return answer(await writer.createResource({ kind, ...place, ...becomes, setBy: call.role }), 201);
+    return told(call, await writer.createResource({ kind, ...place, ...becomes, setBy: call.role }), 201);
   };
   /** Settings are there from the beginning, and kept once they say something. */
   const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {
@@ -244,10 +249,13 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     read: reading({
       ...head("read"), path: item, summary: single ? `The settings of the ${reach}` : `One ${one}, by its id or name`, answer: of.answered,
       run: async (call, store) => {
-        const key = call.params["id"] ?? SETTINGS_NAME;
+        if (single) {
+          const stored = await store.findResourceByName(kind, call.place!, SETTINGS_NAME);
+          return stored === null ? { body: unstoredSettings(call.place!, filedSettings(call)) } : settingsAnswer(stored, filedSettings(call));
+        }
+        const key = call.params["id"]!;
         const filed = fromFile(call, kind, key, context);
         if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key)))) return { body: shownFromFile(filed) };
-        if (single && (await store.findResourceByName(kind, call.place!, SETTINGS_NAME)) === null) return { body: emptySettings(call.place!) };
         return answer(await theResource(call, store, kind, context));
       },
     }),
@@ -275,8 +283,20 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   return verbsOf(noun).map((verb) => all[verb]!);
 }
 
-function emptySettings({ tenantId, projectId }: Place): JsonObject {
-  return { id: SETTINGS_NAME, name: SETTINGS_NAME, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: null, version: 0, etag: null, created_at: null, updated_at: null };
+function unstoredSettings({ tenantId, projectId }: Place, filed: JsonObject): JsonObject {
+  const origin = Object.keys(filed).length > 0 ? "file" : "store";
+  return { id: SETTINGS_NAME, name: SETTINGS_NAME, tenant_id: tenantId, project_id: projectId, origin, set_by: null, version: 0, etag: null, created_at: null, updated_at: null, read_only_fields: Object.keys(filed), ...filed };
+}
+
+function settingsAnswer(stored: Resource, filed: JsonObject): Answer {
+  return { body: { ...shownResource(stored), read_only_fields: Object.keys(filed), ...filed }, etag: etagOf(stored) };
+}
+
+/** What the file says may be sent back as it was shown. Throws `read_only` where something else is wanted. */
+function withoutFiled(document: JsonObject, filed: JsonObject): JsonObject {
+  for (const [field, value] of Object.entries(filed))
+    if (document[field] !== undefined && JSON.stringify(document[field]) !== JSON.stringify(value)) throw new GatewayError("read_only", `${field}: this stands in the configuration file, which wins over the database: change it there.`, { param: field });
+  return Object.fromEntries(Object.entries(document).filter(([field]) => !Object.hasOwn(filed, field)));
 }
 
 /** The document's own fields with the name; what a schema says of several fields at once is in no form. */
@@ -286,13 +306,13 @@ function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodTy
 }
 
 /** What is shown of a document: secrets are masked, and no value is held to what may be sent. */
-function answerOf({ schema }: DocumentRule): z.ZodType {
+function answerOf({ schema, named }: DocumentRule): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
-  const fields = inner instanceof z.ZodObject ? Object.fromEntries(Object.entries(inner.shape as Readonly<Record<string, z.ZodType>>).map(([name, field]) => [name, shown(field)])) : {};
-  return z.looseObject({ ...fields, ...HEAD_SHAPE });
+  const fields = inner instanceof z.ZodObject ? Object.fromEntries(Object.entries(inner.shape as Readonly<Record<string, z.ZodType>>).map(([name, field]) => [name, optionalField(field)])) : {};
+  return z.looseObject({ ...fields, ...HEAD_SHAPE, ...(named === "singleton" && { read_only_fields: READ_ONLY_FIELDS }) });
 }
 
-function shown(field: z.ZodType): z.ZodType {
+function optionalField(field: z.ZodType): z.ZodType {
   return field.optional().meta({ description: field.meta()?.description ?? "" });
 }
 

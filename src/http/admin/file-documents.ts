@@ -2,6 +2,7 @@
 import type { Place } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { ScopeSettings } from "../../core/snapshot.ts";
 import type { ProviderEntry } from "../../providers/settings.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
 import type { ScopeConfiguration } from "../../snapshot/scopes.ts";
@@ -25,11 +26,13 @@ export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, plac
 }
 
 function filed(kind: ConfiguredKind, path: string, scope: { readonly tenantId: string | null; readonly projectId: string | null }, documents: Documents): readonly Configured<JsonObject>[] {
+  if (kind === "setting") return documents.map(([name, document]) => ({ id: `${path}.settings`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
   const section = kind === "provider" ? "providers" : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
   return documents.map(([name, document]) => ({ id: `${path}.${section}.${name}`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
 }
 
 function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
+  if (kind === "setting") return shownSettings(scope.settings);
   return isSection(kind) ? Object.entries(asJson(scope[SECTIONS[kind]])) as Documents : [];
 }
 
@@ -40,6 +43,12 @@ function ofEverybody(kind: ConfiguredKind, file: Configuration, { projectId }: P
 
 function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
   return Object.hasOwn(SECTIONS, kind);
+}
+
+/** None, where the file says nothing. */
+function shownSettings({ dropParams, disableStopSequenceLimit, models }: ScopeSettings): Documents {
+  const said = asJson({ drop_params: dropParams ?? undefined, disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined, models });
+  return Object.keys(said).length === 0 ? [] : [["settings", said]];
 }
 
 /** What a parser gave, without what it left undefined. */

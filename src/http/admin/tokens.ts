@@ -140,7 +140,7 @@ async function owner(call: AdminCall<OwnerWords, unknown>, store: Reader): Promi
 async function userFor({ caller: { token: own, memberships }, body: { role = null }, place }: AdminCall<OwnerWords, unknown>, store: Reader): Promise<string> {
   const { tenantId } = place!;
   const isOwn = own.userId !== null && own.tenantId === tenantId && (role === null || memberships.some((one) => one.projectId === null && one.role === role));
-  if (isOwn) return own.userId!;
+  if (isOwn) return own.userId;
   if (role === null) throw wrong("user_id", "is missing: whose token is it?");
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role });
   if (data.length !== 1) throw wrong("user_id", data.length === 0 ? `nobody has the role ${role} in the tenant` : `several users have the role ${role} in the tenant: say whose token it is`);
