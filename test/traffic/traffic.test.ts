@@ -1,7 +1,10 @@
 // Every recorded exchange in reach, through the whole gateway: what the client gets, what the provider was sent, how errors are classed, and that
 // nothing that was cut looks complete. Solves the kind, never the case: what cannot pass stands in EXCEPTIONS with its reason.
 import { describe, expect, test } from "bun:test";
+import { PII_CLASSES } from "../../src/auth/detector-classes.ts";
+import type { PolicySet } from "../../src/core/policy.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { policiesFor } from "../auth/policy-documents.ts";
 import { cannedUpstream, type CannedAnswer, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiChunk } from "../harness/upstream.ts";
@@ -47,8 +50,8 @@ function upstreamOf(recorded: TrafficCase, how: Partial<CannedAnswer> = {}) {
 const SECOND = "http://127.0.0.1:9/second";
 const SECOND_ANSWER: CannedAnswer = { headers: { "content-type": "text/event-stream" }, body: eventStream(openaiChunk({ role: "assistant", content: "The second." }), openaiChunk({}, "stop")) };
 
-function call(entry: TrafficEntry, recorded: TrafficCase, how: Partial<CannedAnswer> = {}, more: object = {}) {
-  const gateway = stubGateway({ upstream: upstreamOf(recorded, how) });
+function call(entry: TrafficEntry, recorded: TrafficCase, how: Partial<CannedAnswer> = {}, more: object = {}, policies?: PolicySet) {
+  const gateway = stubGateway({ upstream: upstreamOf(recorded, how), ...(policies !== undefined && { snapshot: { policies } }) });
   const body = clientBody(recorded);
   return { gateway, answer: gateway.chat({ ...body, ...more, model: `${familyOf(entry)}:${body["model"] as string}`, base_url: "http://127.0.0.1:9/base", api_key: "test-credential", ...CLOUD_FIELDS[familyOf(entry)]?.(recorded) }) };
 }
@@ -60,6 +63,9 @@ const CLOUD_FIELDS: Readonly<Record<string, (recorded: TrafficCase) => object>> 
 };
 
 const deploymentIn = (path: string): string | undefined => /\/openai\/deployments\/([^/]+)\//.exec(path)?.[1];
+
+/** A guard that holds back nearly everything for a while, and finds nothing. */
+const PATIENT = policiesFor({ name: "patient", guard: { classes: [...PII_CLASSES], patterns: ["(?s)[^ ].{0,60}\\x{e000}never"], action: "mask", on: "output" } });
 
 interface Got {
   readonly index: number;
@@ -182,6 +188,18 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
     compareUsage(recorded, body["usage"]);
     expect(validAnswer(body)).toBe("");
   });
+
+  for (const chunk of ["event", 7] as const)
+    test.each(some((recorded) => succeeded(recorded) && isStream(recorded)))(`[d3.3, d8.7] the stream of %s, read ${chunk} at a time, keeps its content and the grammar under a guard that holds text back and finds nothing`, async (_, entry, recorded) => {
+      const [plain, guarded] = await Promise.all([undefined, PATIENT].map(async (policies) => {
+        const read = readStream(await (await call(entry, recorded, { chunk }, { stream_options: { include_usage: true } }, policies).answer).text());
+        expect([read.error, read.done]).toEqual([null, true]);
+        for (const event of read.events) expect(validChunk(event)).toBe("");
+        const withoutIds = ({ calls, ...got }: Got): object => ({ ...got, calls: calls.map(({ name, arguments: given }) => ({ name, arguments: given })) });
+        return { got: assembled(read.events.filter((event) => event["choices"].length > 0)).map(withoutIds), usage: read.events.at(-1)!["usage"] };
+      }));
+      expect(guarded).toEqual(plain!);
+    });
 
   for (const chunk of ["whole", "event", 7, 1] as const)
     test.each(some((recorded) => succeeded(recorded) && isStream(recorded)))(`[d8.1, d8.2, d8.7] the stream of %s, read ${chunk} at a time, is what the provider said, and valid`, async (_, entry, recorded) => {
