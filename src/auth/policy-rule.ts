@@ -7,6 +7,7 @@ import type { RE2JS } from "re2js";
 import type { PolicyRule, RuleVariable } from "../core/policy.ts";
 import { RULE_VARIABLES } from "../core/policy.ts";
 import { linearPattern } from "./pattern-program.ts";
+import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
 import { ClientFacts, FactError, MAX_ITEMS, MessageFacts, PARAMETER_TYPES, ParameterFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "./policy-facts.ts";
 
 export interface CompiledRule extends PolicyRule {
@@ -26,8 +27,7 @@ const MAX_MATCHED = 1_000_000;
 const MAX_PATTERN = 1000;
 
 const MACROS: ReadonlySet<string> = new Set(["exists", "all", "exists_one", "map", "filter"]);
-const CALENDAR = ["getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getHours", "getMinutes", "getSeconds", "getMilliseconds"] as const;
-const METHODS: ReadonlySet<string> = new Set([...MACROS, ...CALENDAR, "startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "trim", "size", "indexOf", "substring"]);
+const METHODS: ReadonlySet<string> = new Set([...MACROS, ...CALENDAR_FIELDS, "startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "trim", "size", "indexOf", "substring"]);
 const FUNCTIONS: ReadonlySet<string> = new Set(["has", "size", "int", "uint", "double", "string", "bool", "dyn", "type", "timestamp", "duration"]);
 /** `+` of these makes nothing longer. */
 const FIXED_SIZE = /^(int|uint|double|google\.protobuf\.(Timestamp|Duration))$/;
@@ -82,7 +82,9 @@ function rules(): Environment {
   declare("Client", ClientFacts, { ip: "string" });
   const types: Readonly<Record<RuleVariable, string>> = { request: "Request", target: "Target", token: "Token", tenant: "Scope", project: "Scope", client: "Client", now: "google.protobuf.Timestamp" };
   for (const name of RULE_VARIABLES) made.registerVariable(name, types[name]);
+  for (const field of CALENDAR_FIELDS) made.registerFunction(`google.protobuf.Timestamp.${field}${ZONED}(string): int`, (at: Date, zone: string) => zonedField(field, at, zone));
   made.registerFunction(`${BOUNDED}(list<V>): list<V>`, withinBound);
+  made.registerFunction(`${BOUNDED}(map<K, V>): map<K, V>`, withinBound);
   made.registerFunction(`string.${MATCHES}(string): bool`, matchesPattern);
   return (environment = made);
 }
@@ -90,6 +92,8 @@ function rules(): Environment {
 /** What stands in the program in place of a macro's list and of `matches`. */
 const BOUNDED = "bounded__list";
 const MATCHES = "matches__linear";
+/** Behind the name of a function of timestamps that is given a zone. */
+const ZONED = "__zoned";
 
 function withinBound(list: { readonly length?: number; readonly size?: number }): unknown {
   if ((list.length ?? list.size ?? 0) > MAX_ITEMS) throw new FactError(`a macro runs over at most ${MAX_ITEMS} items`);
@@ -206,7 +210,7 @@ function judgeMethod({ args: [name, receiver, given], start }: Extract<ASTNode, 
     return;
   }
   if (name === "matches") judgeMatches(receiver, given, walk);
-  else if ((CALENDAR as readonly string[]).includes(name) && given.length > 0) judgeZone(name, given[0]!, walk, body);
+  else if ((CALENDAR_FIELDS as readonly string[]).includes(name) && given.length > 0) judgeZone(name, receiver, given[0]!, walk, body);
   for (const one of given) judge(one, walk, body);
 }
 
@@ -223,9 +227,11 @@ function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk):
   walk.edits.push({ at, end: at + "matches".length, text: MATCHES });
 }
 
-function judgeZone(name: string, zone: ASTNode, walk: Walk, body: Body | null): void {
+function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, body: Body | null): void {
   if (body !== null) throw refusal(walk.text, zone.start, `${name}() with a time zone cannot stand inside a macro`);
   if (zone.op !== "value" || typeof zone.args !== "string" || !isZone(zone.args)) throw refusal(walk.text, zone.start, `${name}() takes the name of a time zone, such as "Europe/Berlin", written out`);
+  const at = walk.text.indexOf(name, receiver.end) + name.length;
+  walk.edits.push({ at, end: at, text: ZONED });
 }
 
 function isZone(timeZone: string): boolean {
