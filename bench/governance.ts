@@ -18,6 +18,8 @@ import { bindToCore, chooseCores, missingTools, threadSeconds } from "./process-
 import { startServer, type Subject, underBun } from "./subject.ts";
 
 const README = join(import.meta.dir, "README.md");
+const BEGIN = "<!-- governance: written by npm run bench:governance -- --write -->";
+const END = "<!-- end of governance -->";
 const OTHERS = { tokens: 10_000, projects: 1_000 };
 const CONNECTIONS = 32;
 /** The clocks of processes go in steps of 10 ms: shorter rounds say nothing. */
@@ -197,9 +199,6 @@ function report(all: readonly Running[], { seenAfterMs, longestMs, usualLongestM
     `A token that is revoked beside all of them is refused after ${seenAfterMs.toFixed(0)} ms; meanwhile the longest call of another one took ${longestMs.toFixed(1)} ms, before ${usualLongestMs.toFixed(1)} ms.`,
   ].join("\n");
 }
-
-const BEGIN = "<!-- governance: written by npm run bench:governance -- --write -->";
-const END = "<!-- end of governance -->";
 
 function placed(readme: string, text: string): string {
   const from = readme.indexOf(BEGIN);
