@@ -3,7 +3,7 @@
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitTouch } from "../core/record.ts";
 import { codeOf, isShortage, type LimitStore, type Need, type Reservation, type Settled, type Shortage, type Standing } from "./limit-store.ts";
-import type { Known } from "./rate-headers.ts";
+import { Known } from "./rate-headers.ts";
 import type { OnCharged } from "./thresholds.ts";
 
 /** The most that an attempt may use. */
@@ -82,7 +82,7 @@ export class CallAdmission {
   readonly #opens: Open[] = [];
   readonly #running: Running[] = [];
   /** How accounts stood when they were looked at last, for the head of the answer. */
-  readonly known: Known = new Map();
+  readonly known = new Known();
   #wasCalled = false;
   #isClosed = false;
   /** One after the other: what the second needs depends on what the first got. */
@@ -223,7 +223,6 @@ export class CallAdmission {
   /** `share` null: that need goes on. */
   #settle({ reservation, held }: Open, share: (held: Held, units: number) => number | null): void {
     const ended: Held[] = [];
-    const ending = [...held];
     const used = held.map((each, index) => {
       const units = each === null ? null : share(each, reservation.needs[index]!.units);
       if (each === null || units === null) return null;
@@ -237,17 +236,17 @@ export class CallAdmission {
       return units;
     });
     if (ended.length === 0) return;
-    this.#settled(ending, reservation, used, reservation.settle(used));
+    this.#settled(ended, reservation, used, reservation.settle(used));
     for (const { account } of ended) if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
   }
 
   /** How the accounts stand now: as the store says, or by what this call gave back. */
-  #settled(held: readonly (Held | null)[], { needs }: Reservation, used: readonly (number | null)[], settled: Settled | null): void {
+  #settled(ended: readonly Held[], { needs }: Reservation, used: readonly (number | null)[], settled: Settled | null): void {
+    let next = 0;
     for (let index = 0; index < used.length; index++) {
       const units = used[index]!;
-      const each = held[index]!;
-      if (units === null || each === null) continue;
-      const { account, touch } = each;
+      if (units === null) continue;
+      const { account, touch } = ended[next++]!;
       const standing = settled === null ? changedBy(this.known.get(account), units - needs[index]!.units) : settled.after[index]!;
       if (standing === null) continue;
       this.known.set(account, standing);

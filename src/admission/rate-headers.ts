@@ -2,19 +2,39 @@
 import type { Account } from "../core/limit.ts";
 import type { Standing } from "./limit-store.ts";
 
-/** How each account that applied stood when it was looked at last. */
-export type Known = Map<Account, Standing>;
+/** How each account that applied stood when it was looked at last. They are few: a list is quicker than a map. */
+export class Known {
+  readonly #accounts: Account[] = [];
+  readonly #standings: Standing[] = [];
 
-function tightest(known: Known, of: "requests" | "tokens"): Standing | null {
-  let found: Standing | null = null;
-  for (const [{ rule: { unit, mode } }, standing] of known) if (unit === of && mode !== "audit" && (found === null || standing.remaining < found.remaining)) found = standing;
-  return found;
+  get(account: Account): Standing | undefined {
+    return this.#standings[this.#accounts.indexOf(account)];
+  }
+
+  set(account: Account, standing: Standing): void {
+    const at = this.#accounts.indexOf(account);
+    if (at >= 0) this.#standings[at] = standing;
+    else {
+      this.#accounts.push(account);
+      this.#standings.push(standing);
+    }
+  }
+
+  tightest(of: "requests" | "tokens"): Standing | null {
+    let found: Standing | null = null;
+    for (let at = 0; at < this.#accounts.length; at++) {
+      const { unit, mode } = this.#accounts[at]!.rule;
+      const standing = this.#standings[at]!;
+      if (unit === of && mode !== "audit" && (found === null || standing.remaining < found.remaining)) found = standing;
+    }
+    return found;
+  }
 }
 
 /** Null: nothing that has such a header applied. `nowMs` is the time since 1970. */
 export function rateHeaders(known: Known, nowMs: number): Readonly<Record<string, string>> | null {
-  const requests = tightest(known, "requests");
-  const tokens = tightest(known, "tokens");
+  const requests = known.tightest("requests");
+  const tokens = known.tightest("tokens");
   if (requests === null && tokens === null) return null;
   const headers: Record<string, string> = {};
   if (requests !== null) {
