@@ -63,6 +63,7 @@ function createProgram(setCode: (code: number) => void): Command {
   gatewayOptions(program.command("export").description("print what the database holds as documents for apply; secrets are placeholders"))
     .option("--tenant <id>", "of this tenant and its projects (default: default)")
     .option("--project <id>", "of this project alone")
+    .option("--all", "of every tenant")
     .option("-o, --output <folder>", "write a file for each kind in place of printing")
     .action(async (options) => (await import("./apply/export.ts")).exportDocuments(options, readEnvironment()));
   program.command("models").description("models that the configuration lists").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).models(options, readEnvironment()));

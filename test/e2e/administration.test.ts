@@ -171,6 +171,32 @@ describe("apply and export", () => {
     expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
   }, 30_000);
 
+  test("[d9.3] the whole configuration of one gateway is made on another that is empty: secrets are asked for by name, all at once and before anything is made", async () => {
+    const documents = "kind: tenant\nname: moved\n---\nkind: project\ntenant: moved\nname: here\n---\nkind: provider\ntenant: moved\nname: theirs\nspec: {type: custom, base_url: 'https://93.184.215.14/v1', api_key: '${PROVIDER_KEY}'}\n---\nkind: route\nproject: here\nname: fast\nspec: {targets: ['theirs:small']}\n";
+    writeFileSync(join(gateway.folder, "moved.yaml"), documents);
+    expect((await cli("apply", "-f", "moved.yaml")).code).toBe(0);
+    const whole = join(gateway.folder, "whole");
+    expect((await cli("export", "--all", "-o", whole)).code).toBe(0);
+    const empty = await startGateway({ environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY } });
+    try {
+      const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", empty.dataFolder]);
+      const there = { DRAGOMAN_URL: empty.url, DRAGOMAN_TOKEN: (JSON.parse(made.stdout) as { readonly token: string }).token };
+      const run = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Ran> => runCli(args, cleanEnvironment({ ...there, ...more }), gateway.folder);
+      const asked = await run(["apply", "-f", whole]);
+      const variables = [...new Set(asked.stderr.match(/SECRET_[A-Z0-9_]+/g))];
+      expect([asked.code, variables.includes("SECRET_MOVED_PROVIDER_THEIRS_API_KEY")]).toEqual([1, true]);
+      expect(JSON.parse((await run(["tenant", "list", "--json"])).stdout).map((one: any) => one.id)).toEqual(["default"]);
+      const applied = await run(["apply", "-f", whole], Object.fromEntries(variables.map((name) => [name, "sk-given-anew"])));
+      expect([applied.stderr, applied.code]).toEqual(["", 0]);
+      expect((await run(["apply", "-f", whole])).stdout).toContain("Nothing to do");
+      const masked = (text: string): string => text.replaceAll(/\*\*\* [0-9a-f]{12}/g, "***");
+      expect(masked((await run(["export", "--all"])).stdout)).toBe(masked((await cli("export", "--all")).stdout));
+    } finally {
+      await empty.stop();
+    }
+    expect((await cli("tenant", "delete", "moved")).code).toBe(0);
+  }, 60_000);
+
   test("secrets come from variables, are kept and never shown; an export has placeholders for them, which stand for what is kept", async () => {
     const file = join(gateway.folder, "sealed.yaml");
     writeFileSync(file, 'kind: provider\nname: sealed\nspec: { type: custom, base_url: "http://127.0.0.1:9/v1", api_key: "${PROVIDER_KEY}" }\n');

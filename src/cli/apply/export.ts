@@ -13,6 +13,7 @@ import type { There } from "./plan.ts";
 export interface ExportFlags extends GatewayFlags, PlaceFlags {
   readonly output?: string;
   readonly json?: true;
+  readonly all?: true;
 }
 
 const IN_TENANT: readonly Kind[] = ["project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "settings"];
@@ -20,12 +21,20 @@ const IN_PROJECT: readonly Kind[] = ["member", "tool_server", "price", "route", 
 
 export async function exportDocuments(flags: ExportFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
-  const found = flags.project === undefined ? await ofTenant(client, flags.tenant ?? DEFAULT_TENANT) : await ofPlace(client, IN_PROJECT, { tenant: null, project: flags.project });
+  const found = await asked(client, flags);
   const all = found.filter(({ origin, kind, spec }) => origin === "store" && (kind !== "settings" || Object.keys(spec).length > 0)).toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
   const documents = all.map(documentOf);
   if (flags.output !== undefined) return writeFolder(flags.output, all);
   if (flags.json === true) return printJson(documents);
   for (const one of documents) printLine(`---\n${stringify(one).trimEnd()}`);
+}
+
+async function asked(client: AdminClient, { project, tenant = DEFAULT_TENANT, all }: ExportFlags): Promise<readonly There[]> {
+  if (project !== undefined) return await ofPlace(client, IN_PROJECT, { tenant: null, project });
+  if (all !== true) return await ofTenant(client, tenant);
+  const found: There[] = [];
+  for (const { id } of await readThere(client, "tenant", { tenant: null, project: null })) found.push(...(await ofTenant(client, id)));
+  return found;
 }
 
 async function ofTenant(client: AdminClient, tenant: string): Promise<readonly There[]> {
