@@ -8,7 +8,7 @@ import { guardedFile } from "./guard-file.ts";
 
 /** Throws BlockedText. The same object where nothing was replaced. */
 export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequest {
-  const messages = mapTexts(request.messages, guard, messageKind) as unknown as readonly Message[];
+  const messages = mapTexts(mapList(request.messages, (message) => undividedParts(message, guard)), guard, messageKind) as unknown as readonly Message[];
   const params = guardedParams(request.params, guard);
   const extra = guardedExtra(request.extra, guard) as JsonObject;
   if (messages === request.messages && params === request.params && extra === request.extra) return request;
@@ -23,7 +23,11 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
 export type TextKind = "none" | "skip" | "words" | "json" | "file";
 /** By the member that a text stands in, and the object around it. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
-export type TextGuard = (text: string, kind: "words" | "json") => string;
+export interface TextGuard {
+  (text: string, kind: "words" | "json"): string;
+  /** Takes out of texts that stand side by side what is divided between them; the same list where nothing is. */
+  readonly divided?: (texts: readonly string[]) => readonly string[];
+}
 
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
@@ -31,12 +35,47 @@ const AS_JSON: GuardedTextOptions = { isJson: true };
 export type LookedAt = Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>>;
 
 export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null = null): TextGuard {
-  return (text, kind) => {
+  const guard = (text: string, kind: "words" | "json"): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
     const found = ahead?.[kind].get(text);
     return found === undefined ? guardText(text, guards, spoke, options) : guardFound(text, found, guards, spoke, options);
   };
+  return Object.assign(guard, { divided: (texts: readonly string[]) => withoutDivided(texts, guards, spoke) });
+}
+
+function withoutDivided(texts: readonly string[], guards: readonly GuardPolicy[], spoke: GuardSpoke): readonly string[] {
+  const joined = texts.join("");
+  if (joined.length > LONG_TEXTS) return texts;
+  let end = 0;
+  const places = texts.map((text) => ({ text, start: end, end: (end += text.length) }));
+  const across = searchText(joined, guards).filter((found) => places.some((place) => found.start < place.end && found.end > place.end));
+  if (across.length === 0) return texts;
+  // what is found in one of them by itself ends there, whatever word the next begins with
+  const own = places.flatMap(({ text, start }) => searchText(text, guards).map((found) => ({ start: found.start + start, end: found.end + start })));
+  const divided = across.filter((found) => !own.some((one) => one.start < found.end && found.start < one.end));
+  return places.map((place) => {
+    // a part of nothing is refused by some providers
+    const parts = divided.filter((found) => found.start < place.end && found.end > place.start);
+    const here = parts.map((found) => ({ ...found, start: Math.max(found.start, place.start) - place.start, end: Math.min(found.end, place.end) - place.start, mask: found.start >= place.start || found.end >= place.end ? found.mask : "" }));
+    return guardFound(place.text, here, guards, spoke);
+  });
+}
+
+function searchText(text: string, guards: readonly GuardPolicy[]): readonly Found[] {
+  const all: Found[] = [];
+  new GuardedText(guards, () => {}, { onFound: (found) => all.push(found) }).end(text);
+  return all;
+}
+
+/** Models read the text parts of a message as one text. */
+function undividedParts(message: Json, guard: TextGuard): Json {
+  const content = isObject(message) ? message["content"] : null;
+  if (guard.divided === undefined || !Array.isArray(content) || content.length < 2) return message;
+  const parts = content as readonly Json[];
+  const texts = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""));
+  const undivided = guard.divided(texts);
+  return undivided.every((text, index) => text === texts[index]) ? message : { ...(message as JsonObject), content: parts.map((part, index) => (undivided[index] === texts[index] ? part : { ...(part as JsonObject), text: undivided[index]! })) };
 }
 
 /** Characters from which on texts are looked at ahead; and how many at a time. */

@@ -155,6 +155,19 @@ describe("what goes in, in unusual places", () => {
     expect([(await said(blocking, fields)).status, blocking.sent.length]).toEqual([403, 0]);
   });
 
+  const parts = (...texts: readonly string[]): object => ({ messages: [{ role: "user", content: texts.map((text) => ({ type: "text", text })) }] });
+  test("[d3.3] what is divided between the parts of a message is found, and goes from all of them", async () => {
+    const sentFor = async (policy: object, fields: object): Promise<unknown> => {
+      const stub = answering(policy);
+      const { status } = await said(stub, fields);
+      return stub.sent[0] === undefined ? status : JSON.parse(stub.sent[0].body).messages[0].content.map((part: { text: string }) => part.text);
+    };
+    expect(await sentFor(on(MASKS, "input"), parts("my card is 4111 11", "11 1111", " 1111, he said"))).toEqual(["my card is [card]", "[card]", ", he said"]);
+    expect(await sentFor(on(BLOCKS, "input"), parts("my card is 4111 1111 ", "1111 1111"))).toBe(403);
+    expect(await sentFor(on(MASKS, "input"), parts(`Write to ${MAIL}`, "Then sleep."))).toEqual(["Write to [email]", "Then sleep."]);
+    expect(await sentFor(on(MASKS, "input", { mode: "audit" }), parts("4111 1111 ", "1111 1111"))).toEqual(["4111 1111 ", "1111 1111"]);
+  });
+
   test("[d3.3] pictures, PDF files, schemas' own words and tool servers' keys go out as they are", async () => {
     const fields = {
       messages: [{ role: "user", content: [
