@@ -18,7 +18,7 @@ const NANO_USD_A_TOKEN = 1000;
 const NANO_USD = 12_000_000;
 
 const KINDS = ["small", "large", "tokens", "money"] as const;
-export const ALWAYS = ["free", "shared", "slots", "minute"] as const;
+const ALWAYS = ["free", "shared", "slots", "minute"] as const;
 /** Refused by nothing, also while the store is away. */
 export const FREE: ReadonlySet<string> = new Set(["free", "shared"]);
 
