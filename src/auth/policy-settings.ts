@@ -80,7 +80,7 @@ function problemOf(compile: () => unknown): string | null {
     compile();
     return null;
   } catch (thrown) {
-    if (thrown instanceof RuleError || thrown instanceof PatternError) return thrown.message;
-    throw thrown;
+    // what a library cannot take is a mistake of the rule as well, and no fault of the gateway
+    return thrown instanceof RuleError || thrown instanceof PatternError ? thrown.message : `it is beyond what can be compiled (${String(thrown)})`;
   }
 }

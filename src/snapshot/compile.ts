@@ -76,8 +76,9 @@ function joinedOf({ configuration, identities, resources = NO_RESOURCES, familie
 }
 
 /** What of the store is not used, and why; a sentence each. */
-export function storedProblems(input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "remember">): readonly string[] {
-  return joinedOf(input, input.remember ?? openMemory()).problems;
+export function storedProblems(input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "remember"> & Partial<Pick<Contents, "unreadable">>): readonly string[] {
+  const unreadable = [...(input.unreadable ?? [])].map(([name, why]) => `the ${name.replace(" ", " with the id ")} in the database is left out: ${why}`);
+  return [...unreadable, ...joinedOf(input, input.remember ?? openMemory()).problems];
 }
 
 /** A tenant's own providers go before everybody's, a project's before its tenant's. */

@@ -11,6 +11,7 @@ import type { Store } from "../store/store.ts";
 import { compileSnapshot, configurationNotices, storedProblems } from "./compile.ts";
 import { parseConfiguration, type Configuration } from "./configuration.ts";
 import { openMemory } from "./memory.ts";
+import { readAhead } from "./stored.ts";
 
 /** `notice`: the snapshot is in use, and something in it is probably not as it was meant. */
 export interface SnapshotProblem {
@@ -171,7 +172,11 @@ class FollowingSource implements SnapshotSource {
     this.#storeAskedAtMs = askedAtMs;
     try {
       const { store } = this.#options;
-      if (again || (await store.revision()) !== this.#contents.revision) this.#swap(this.#configuration, await store.readContents(again ? null : this.#contents));
+      if (again || (await store.revision()) !== this.#contents.revision) {
+        const contents = await store.readContents(again ? null : this.#contents);
+        await readAhead(contents.resources, this.#options.families);
+        this.#swap(this.#configuration, contents);
+      }
       this.#storeFailed = null;
       this.#storeReachedMs = askedAtMs;
     } catch (thrown) {

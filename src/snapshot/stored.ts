@@ -1,14 +1,17 @@
 // What the store holds, in the form of the file's entries: read with the same schemas, and what cannot be used reported and left out, so that one broken
 // document stops nothing else. A secret that does not open makes its provider unusable, and never another one in its place.
 import type { z } from "zod";
-import { type PriceDocument, priceSchema } from "../accounting/price-settings.ts";
+import { compilePrices, type PriceDocument, priceSchema } from "../accounting/price-settings.ts";
+import { compileLimits } from "../admission/compile-limits.ts";
 import { type BudgetDocument, budgetSchema, type LimitDocument, limitSchema } from "../admission/settings.ts";
+import { compilePolicies } from "../auth/policies.ts";
 import { type PolicyDocument, policySchema, unreadablePolicy } from "../auth/policy-settings.ts";
 import { scopeSettings, toScopeSettings } from "../config/sections.ts";
-import type { Configured, ConfiguredKind } from "../core/configured.ts";
+import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
 import { type ProviderFamily, providerEntrySchema, providerProblem, toProviderEntry } from "../providers/settings.ts";
+import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/contents.ts";
 import { entrySettings } from "./provider-table.ts";
@@ -30,36 +33,94 @@ export interface Stored {
 
 /** What stands in its place, and what it does there. */
 type Reading<T> = { readonly value: T } | { readonly problem: string; readonly instead: T | null; readonly does?: string };
+type Read<T> = (resource: OpenedResource) => Reading<T>;
+
+interface Readers {
+  readonly price: Read<PriceDocument>;
+  readonly limit: Read<LimitDocument>;
+  readonly budget: Read<BudgetDocument>;
+  readonly policy: Read<PolicyDocument>;
+  readonly route: Read<RouteEntry>;
+  readonly setting: Read<ScopeSettings>;
+  readonly provider: Read<ProviderSettings>;
+}
 
 /** By resource, which is another object whenever it has changed. */
 const readings = new WeakMap<OpenedResource, Reading<unknown>>();
 
+function readersOf(families: readonly ProviderFamily[]): Readers {
+  return {
+    price: unlessThrown(bySchema(priceSchema), (price) => compilePrices([price])),
+    limit: unlessThrown(bySchema(limitSchema), (limit) => compileLimits({ limits: [limit], budgets: [] }).forCaller(limit.tenantId!, limit.projectId ?? "", "")),
+    budget: unlessThrown(bySchema(budgetSchema), (budget) => compileLimits({ limits: [], budgets: [budget] }).forCaller(budget.tenantId!, budget.projectId ?? "", "")),
+    policy: unlessThrown(readPolicy, (policy) => compilePolicies([policy]), unreadable),
+    route: unlessThrown(readRoute, ({ name, document }) => routesSeen([{ routes: { [name!]: document }, defaults: {} }])),
+    setting: unlessThrown(bySchema(scopeSettings.transform(toScopeSettings)), () => {}),
+    provider: unlessThrown(providerReader(families), () => {}, (resource) => ({ instead: switchedOff(resource, families) })),
+  };
+}
+
+/** What its schema took and still cannot be compiled, or makes a reader fail, is left out like what the schema refuses: one document stops no other. */
+function unlessThrown<T>(read: Read<T>, compile: (one: Configured<T>) => unknown, instead: (resource: OpenedResource) => { readonly instead: T | null; readonly does?: string } = () => ({ instead: null })): Read<T> {
+  return (resource) => {
+    try {
+      const reading = read(resource);
+      if ("value" in reading) compile(configured(resource, reading.value));
+      return reading;
+    } catch (thrown) {
+      return { problem: `it cannot be used: ${thrown instanceof Error ? thrown.message : String(thrown)}`, ...instead(resource) };
+    }
+  };
+}
+
 export function readStored(resources: Contents["resources"], families: readonly ProviderFamily[]): Stored {
   const problems: string[] = [];
-  const all = <T>(kind: ConfiguredKind, read: (resource: OpenedResource) => Reading<T>): readonly Configured<T>[] =>
-    resources[kind].toSorted(byName).flatMap((resource) => {
-      const reading = (readings.get(resource) ?? read(resource)) as Reading<T>;
-      readings.set(resource, reading);
+  const readers = readersOf(families);
+  const all = <Kind extends keyof Readers>(kind: Kind): ReturnType<Readers[Kind]> extends Reading<infer T> ? readonly Configured<T>[] : never => {
+    const found = resources[kind].toSorted(byName).flatMap((resource) => {
+      const reading = readingOf(resource, readers[kind]);
       if ("value" in reading) return [configured(resource, reading.value)];
       problems.push(`the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${reading.instead === null ? "is left out" : (reading.does ?? "is switched off")}: ${reading.problem}`);
       return reading.instead === null ? [] : [configured(resource, reading.instead)];
     });
-  return {
-    prices: all("price", bySchema(priceSchema)),
-    limits: all("limit", bySchema(limitSchema)),
-    budgets: all("budget", bySchema(budgetSchema)),
-    policies: all("policy", readPolicy),
-    routes: all("route", readRoute),
-    settings: all("setting", bySchema(scopeSettings.transform(toScopeSettings))),
-    providers: all("provider", providerReader(families)),
-    problems,
+    return found as never;
   };
+  return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), routes: all("route"), settings: all("setting"), providers: all("provider"), problems };
+}
+
+function readingOf(resource: OpenedResource, read: Read<unknown>): Reading<unknown> {
+  const known = readings.get(resource);
+  if (known !== undefined) return known;
+  const reading = read(resource);
+  readings.set(resource, reading);
+  return reading;
+}
+
+/** Time that reading ahead may take of the process at once. */
+const SLICE_MS = 5;
+
+/** Reads what is new, which compiles rules and patterns, a slice at a time: calls go on in between, and readStored() finds it done. */
+export async function readAhead(resources: Contents["resources"], families: readonly ProviderFamily[]): Promise<void> {
+  const readers = readersOf(families);
+  let endsMs = performance.now() + SLICE_MS;
+  for (const kind of Object.keys(readers) as (keyof Readers)[])
+    for (const resource of resources[kind]) {
+      if (readings.has(resource)) continue;
+      readingOf(resource, readers[kind]);
+      if (performance.now() < endsMs) continue;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      endsMs = performance.now() + SLICE_MS;
+    }
 }
 
 /** One that can no longer be read was there to deny something, and nobody knows what. */
 function readPolicy(resource: OpenedResource): Reading<PolicyDocument> {
   const reading = bySchema(policySchema)(resource);
-  return "value" in reading ? reading : { ...reading, instead: unreadablePolicy(resource.document["mode"] === "audit" ? "audit" : "enforce"), does: "denies every call that it may be for" };
+  return "value" in reading ? reading : { ...reading, ...unreadable(resource) };
+}
+
+function unreadable({ document }: OpenedResource): { readonly instead: PolicyDocument; readonly does: string } {
+  return { instead: unreadablePolicy(document["mode"] === "audit" ? "audit" : "enforce"), does: "denies every call that it may be for" };
 }
 
 function byName(a: OpenedResource, b: OpenedResource): number {
@@ -92,13 +153,19 @@ function readRoute(resource: OpenedResource): Reading<RouteEntry> {
   return name.success ? bySchema(routeSchema)(resource) : { problem: wordsOf(name.error), instead: null };
 }
 
+/** Of its tenant or project, so that its name stands for no other there. */
+function switchedOff({ name, id: own, tenantId, projectId }: OpenedResource, families: readonly ProviderFamily[]): ProviderSettings {
+  const id = name ?? own;
+  const owner = projectId === null ? tenantId : `${tenantId}/${projectId}`;
+  return { id, family: families.find((family) => family.id === id)?.id ?? families[0]!.id, baseUrl: null, credentials: [], settings: {}, enabled: false, models: [], owner, guarded: true };
+}
+
 function providerReader(families: readonly ProviderFamily[]): (resource: OpenedResource) => Reading<ProviderSettings> {
   const schema = providerEntrySchema(families);
   const known = new Map(families.map((family) => [family.id, family]));
   return (resource) => {
     const id = resource.name ?? resource.id;
-    const owner = resource.projectId === null ? resource.tenantId : `${resource.tenantId}/${resource.projectId}`;
-    const off: ProviderSettings = { id, family: known.has(id) ? id : families[0]!.id, baseUrl: null, credentials: [], settings: {}, enabled: false, models: [], owner, guarded: true };
+    const off = switchedOff(resource, families);
     const parsed = schema.safeParse(resource.document);
     if (!parsed.success) return { problem: wordsOf(parsed.error), instead: off };
     if (resource.fault !== null) return { problem: resource.fault, instead: off };
@@ -112,7 +179,7 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
     if (!operators && settings.credentials.some(lentByMachine)) return { problem: "it uses an identity or a file of the gateway's machine, which only the tenant default may", instead: off };
     const ownAddress = entry.baseUrl !== null || !(settings.baseUrl ?? "").startsWith("https://");
-    return { value: { ...settings, owner, guarded: !operators && ownAddress } };
+    return { value: { ...settings, owner: off.owner!, guarded: !operators && ownAddress } };
   };
 }
 

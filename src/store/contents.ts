@@ -15,4 +15,6 @@ export interface Contents {
   readonly identities: Identities;
   /** Ordered by id. */
   readonly resources: Readonly<Record<ConfiguredKind, readonly OpenedResource[]>>;
+  /** Rows that this version cannot read, by their kind and id, and why: they are left out, and stop nothing else. */
+  readonly unreadable: ReadonlyMap<string, string>;
 }

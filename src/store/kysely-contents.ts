@@ -3,6 +3,7 @@
 import type { Selectable, Transaction } from "kysely";
 import type { Sealer } from "../config/sealing.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
+import { isObject, type Json } from "../core/json.ts";
 import type { Contents, OpenedResource } from "./contents.ts";
 import type { Db } from "./kysely-reader.ts";
 import { WATCHED } from "./migrations.ts";
@@ -33,7 +34,30 @@ interface Shelves {
   readonly memberships: Map<string, Identities["memberships"]>;
   readonly tokens: Map<string, Identities["tokens"][number]>;
   readonly resources: ReadonlyMap<ConfiguredKind, Map<string, OpenedResource>>;
+  readonly unreadable: Unreadable;
 }
+
+type Unreadable = Map<string, string>;
+
+/** What was written by a newer version or by somebody else's hand, and damaged rows, are left out one by one. */
+function readable<R, T>(unreadable: Unreadable, rows: readonly R[], nameOf: (row: R) => string, valueOf: (row: R) => T): readonly T[] {
+  return rows.flatMap((row) => {
+    try {
+      return [valueOf(row)];
+    } catch (thrown) {
+      unreadable.set(nameOf(row), thrown instanceof Error ? thrown.message : String(thrown));
+      return [];
+    }
+  });
+}
+
+type TokenRow = Selectable<Schema["access_tokens"]>;
+type ResourceRow = Selectable<Schema["resources"]>;
+type MembershipRow = Selectable<Schema["memberships"]>;
+
+const named = (kind: string) => ({ id }: Row): string => `${kind} ${id}`;
+const memberships = (unreadable: Unreadable, rows: readonly MembershipRow[]) => readable(unreadable, rows, (row) => `membership ${row.user_id}/${row.project_id ?? ""}`, plainMembershipOf);
+const resourcesOf = (unreadable: Unreadable, rows: readonly ResourceRow[], sealer: Sealer | null) => readable(unreadable, rows, (row) => `${row.kind} ${row.id}`, (row) => openedResource(row, sealer));
 
 export async function readContents(db: Db, sealer: Sealer | null, known: Contents | null): Promise<Contents> {
   if (known !== null) {
@@ -56,15 +80,18 @@ async function counterOf(db: Db): Promise<bigint> {
 // all of it
 
 async function readAll(db: Db, sealer: Sealer | null): Promise<Shelves> {
-  const memberships = (await db.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute()).map(plainMembershipOf);
-  const resources = await readPages(db, "resources", async (rows: readonly Selectable<Schema["resources"]>[]) => rows.map((row) => openedResource(row, sealer)));
+  const unreadable: Unreadable = new Map();
+  const members = memberships(unreadable, await db.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute());
+  const resources = await readPages(db, "resources", async (rows: readonly ResourceRow[]) => resourcesOf(unreadable, rows, sealer));
+  const all = <R extends Row, T>(kind: string, valueOf: (row: R) => T) => async (rows: readonly R[]): Promise<readonly T[]> => readable(unreadable, rows, named(kind), valueOf);
   return {
-    tenants: await readPages(db, "tenants", async (rows: readonly Selectable<Schema["tenants"]>[]) => rows.map(plainTenantOf)),
-    projects: await readPages(db, "projects", async (rows: readonly Selectable<Schema["projects"]>[]) => rows.map(plainProjectOf)),
-    users: await readPages(db, "users", async (rows: readonly Selectable<Schema["users"]>[]) => rows.map(plainUserOf)),
-    memberships: Map.groupBy(memberships, ({ userId }) => userId),
-    tokens: await readPages(db, "access_tokens", async (rows: readonly Selectable<Schema["access_tokens"]>[]) => tokensOf(db, rows)),
+    tenants: await readPages(db, "tenants", all("tenant", plainTenantOf)),
+    projects: await readPages(db, "projects", all("project", plainProjectOf)),
+    users: await readPages(db, "users", all("user", plainUserOf)),
+    memberships: Map.groupBy(members, ({ userId }) => userId),
+    tokens: await readPages(db, "access_tokens", (rows: readonly TokenRow[]) => tokensOf(db, unreadable, rows)),
     resources: byKind(resources.values()),
+    unreadable,
   };
 }
 
@@ -80,15 +107,24 @@ async function readPages<R extends Row, T extends Row>(db: Db, table: Table, val
   }
 }
 
-async function tokensOf(db: Db, rows: readonly Selectable<Schema["access_tokens"]>[]): Promise<Identities["tokens"]> {
+async function tokensOf(db: Db, unreadable: Unreadable, rows: readonly TokenRow[]): Promise<Identities["tokens"]> {
   if (rows.length === 0) return [];
   const secrets = Map.groupBy(await db.selectFrom("token_secrets").selectAll().where("token_id", "in", rows.map(({ id }) => id)).orderBy("sha256").execute(), (secret) => secret.token_id);
-  return rows.map((row) => plainTokenOf(row, secrets.get(row.id) ?? []));
+  return readable(unreadable, rows, named("token"), (row) => plainTokenOf(row, secrets.get(row.id) ?? []));
 }
 
-function openedResource(row: Selectable<Schema["resources"]>, sealer: Sealer | null): OpenedResource {
-  const resource = resourceOf(row);
-  return { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, sealer }, resource.document) };
+function openedResource(row: ResourceRow, sealer: Sealer | null): OpenedResource {
+  const fault = isJsonObject(row.document) ? null : "its document is no JSON object";
+  const resource = resourceOf(fault === null ? row : { ...row, document: "{}" });
+  return fault === null ? { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, sealer }, resource.document) } : { ...resource, fault };
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text) as Json);
+  } catch {
+    return false;
+  }
 }
 
 function byKind(resources: Iterable<OpenedResource>): ReadonlyMap<ConfiguredKind, Map<string, OpenedResource>> {
@@ -128,25 +164,32 @@ function changedIds(rows: readonly { readonly kind: string; readonly target_id: 
   return ids;
 }
 
-async function shelvesWith(tx: Tx, sealer: Sealer | null, { identities, resources }: Contents, ids: ChangedIds): Promise<Shelves> {
+async function shelvesWith(tx: Tx, sealer: Sealer | null, { identities, resources, unreadable: before }: Contents, ids: ChangedIds): Promise<Shelves> {
+  const unreadable: Unreadable = new Map([...before].filter(([name]) => !isAmong(ids, name)));
   const shelf = <T extends Row>(values: readonly T[]): Map<string, T> => new Map(values.map((value) => [value.id, value]));
-  const memberships = Map.groupBy(identities.memberships, ({ userId }) => userId) as Map<string, Identities["memberships"]>;
-  const members = new Set([...(ids.get("membership") ?? [])].map((id) => id.slice(0, id.lastIndexOf("/"))));
-  const again = await inChunks(members, (some) => tx.selectFrom("memberships").selectAll().where("user_id", "in", [...some]).orderBy("user_id").orderBy("project_id").execute());
-  for (const userId of members) memberships.delete(userId);
-  for (const [userId, own] of Map.groupBy(again.map(plainMembershipOf), (membership) => membership.userId)) memberships.set(userId, own);
+  const members = Map.groupBy(identities.memberships, ({ userId }) => userId) as Map<string, Identities["memberships"]>;
+  const changed = new Set([...(ids.get("membership") ?? [])].map((id) => id.slice(0, id.lastIndexOf("/"))));
+  const again = await inChunks(changed, (some) => tx.selectFrom("memberships").selectAll().where("user_id", "in", [...some]).orderBy("user_id").orderBy("project_id").execute());
+  for (const userId of changed) members.delete(userId);
+  for (const [userId, own] of Map.groupBy(memberships(unreadable, again), (membership) => membership.userId)) members.set(userId, own);
   const kinds = new Map(CONFIGURED_KINDS.map((kind) => [kind, shelf(resources[kind])]));
   for (const kind of CONFIGURED_KINDS)
-    await refreshed(kinds.get(kind)!, ids.get(kind), (some) => rowsOf<Selectable<Schema["resources"]>>(tx, "resources", some), async (rows) => rows.map((row) => openedResource(row, sealer)));
+    await refreshed(kinds.get(kind)!, ids.get(kind), (some) => rowsOf<ResourceRow>(tx, "resources", some), async (rows) => resourcesOf(unreadable, rows, sealer));
   const tenants = shelf(identities.tenants);
   const projects = shelf(identities.projects);
   const users = shelf(identities.users);
   const tokens = shelf(identities.tokens);
-  await refreshed(tenants, ids.get("tenant"), (some) => rowsOf<Selectable<Schema["tenants"]>>(tx, "tenants", some), async (rows) => rows.map(plainTenantOf));
-  await refreshed(projects, ids.get("project"), (some) => rowsOf<Selectable<Schema["projects"]>>(tx, "projects", some), async (rows) => rows.map(plainProjectOf));
-  await refreshed(users, ids.get("user"), (some) => rowsOf<Selectable<Schema["users"]>>(tx, "users", some), async (rows) => rows.map(plainUserOf));
-  await refreshed(tokens, ids.get("token"), (some) => rowsOf<Selectable<Schema["access_tokens"]>>(tx, "access_tokens", some), (rows) => tokensOf(tx, rows));
-  return { tenants, projects, users, memberships, tokens, resources: kinds };
+  await refreshed(tenants, ids.get("tenant"), (some) => rowsOf<Selectable<Schema["tenants"]>>(tx, "tenants", some), async (rows) => readable(unreadable, rows, named("tenant"), plainTenantOf));
+  await refreshed(projects, ids.get("project"), (some) => rowsOf<Selectable<Schema["projects"]>>(tx, "projects", some), async (rows) => readable(unreadable, rows, named("project"), plainProjectOf));
+  await refreshed(users, ids.get("user"), (some) => rowsOf<Selectable<Schema["users"]>>(tx, "users", some), async (rows) => readable(unreadable, rows, named("user"), plainUserOf));
+  await refreshed(tokens, ids.get("token"), (some) => rowsOf<TokenRow>(tx, "access_tokens", some), (rows) => tokensOf(tx, unreadable, rows));
+  return { tenants, projects, users, memberships: members, tokens, resources: kinds, unreadable };
+}
+
+/** `name` as in Contents.unreadable. */
+function isAmong(ids: ChangedIds, name: string): boolean {
+  const at = name.indexOf(" ");
+  return ids.get(name.slice(0, at))?.has(name.slice(at + 1)) === true;
 }
 
 async function rowsOf<R>(tx: Tx, table: Table, ids: readonly string[]): Promise<readonly R[]> {
@@ -191,5 +234,6 @@ function contentsOf(revision: bigint, shelves: Shelves, known: Contents | null):
       tokens: ordered(shelves.tokens, identities?.tokens),
     },
     resources: Object.fromEntries(kinds) as unknown as Contents["resources"],
+    unreadable: shelves.unreadable,
   };
 }

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
+import { endWithThisProcess } from "./server-end.ts";
 
 export interface PostgresServer {
   /** Of its first database, which is empty: `postgresql://...`. */
@@ -46,6 +47,7 @@ export async function startPostgres(): Promise<PostgresServer | null> {
 
   const start = async (): Promise<void> => {
     server = Bun.spawn(asOrdinaryUser([join(programs, "postgres"), "-D", data, ...options]), { cwd: folder, stdout: "ignore", stderr: Bun.file(join(folder, "log")) });
+    endWithThisProcess({ pid: server.pid, mark: folder, signal: "QUIT", folder });
     const endsMs = performance.now() + UP_WITHIN_MS;
     while (!(await answers(url("postgres")))) {
       if (performance.now() > endsMs || server.exitCode !== null) throw new Error(`PostgreSQL did not come up: ${await Bun.file(join(folder, "log")).text()}`);

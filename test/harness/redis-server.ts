@@ -3,6 +3,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { endWithThisProcess } from "./server-end.ts";
 
 export interface RedisServer {
   readonly url: string;
@@ -32,6 +33,7 @@ export async function startRedis(options: { readonly binary?: string; readonly f
   const port = options.port ?? freePort();
   const run = async (): Promise<Bun.Subprocess> => {
     const child = Bun.spawn([binary, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always", ...(options.flags ?? [])], { stdout: "ignore", stderr: "ignore" });
+    endWithThisProcess({ pid: child.pid, mark: `:${port}`, signal: "KILL", folder });
     const startedMs = performance.now();
     while (!(await answers(port))) {
       if (child.exitCode !== null || performance.now() - startedMs > STARTS_WITHIN_MS) {

@@ -38,7 +38,7 @@ const NO_RESOURCES = { provider: [], route: [], policy: [], limit: [], budget: [
 
 /** A store of which a test says what it answers. */
 function storeOf({ revision, readIdentities }: { readonly revision: () => Promise<string>; readonly readIdentities: () => Promise<Identities> }): SnapshotSourceOptions["store"] {
-  return { revision, readContents: async () => ({ revision: await revision(), identities: await readIdentities(), resources: NO_RESOURCES }), watch: () => () => {} };
+  return { revision, readContents: async () => ({ revision: await revision(), identities: await readIdentities(), resources: NO_RESOURCES, unreadable: new Map() }), watch: () => () => {} };
 }
 const still = storeOf({ revision: async () => "1", readIdentities: async () => EMPTY });
 
