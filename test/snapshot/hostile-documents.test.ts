@@ -43,7 +43,7 @@ const HOSTILE: readonly Json[] = [
   null, "", " ", "*", "**", "a*b*c", ":", "/", "direct", "route:", "route:good", "openai:", "openai:..", "openai:a?b", "__proto__", "constructor", "toString:valueOf", "\0", "\r\nx: y", "\ud800", "e\u0301", "ﬀ", "😀".repeat(3), "x".repeat(10_000),
   "0", "-1", "1e309", "NaN", "0.0000000000000001", "9999999.999999999999999", "00.1", "1970-01-01", "0000-01-01", "9999-12-31T23:59:59.999Z", "2026-02-30",
   "(", "[", "a{1000}", "(a*)*".repeat(40), "(?=a)", "\\p{L}", "(".repeat(500), "[1,2".repeat(300), "1".repeat(8000), "!".repeat(3000) + "true", "request", "request.x.y", "true && ".repeat(400) + "true", "'a'.matches('(')", "now.getHours('Mars')", "[[[1]]].map(x, x)", "{'a': 1}.a == 1", "1/0 == 1", "9223372036854775808 > 0", "b'\\xff' == b''", '"\\u{110000}"',
-  0, -0, -1, 0.1, 1e-320, 1.7976931348623157e308, 9_007_199_254_740_993, true, false, [], {}, [[]], { "": "" }, [null], { constructor: 1 }, JSON.parse('{"__proto__": {"targets": 1}}') as Json, deep(60), deep(2000),
+  0, -0, -1, 0.1, 1e-320, 1.7976931348623157e308, Number.MAX_SAFE_INTEGER, 1e21, true, false, [], {}, [[]], { "": "" }, [null], { constructor: 1 }, JSON.parse('{"__proto__": {"targets": 1}}') as Json, deep(60), deep(2000),
 ];
 
 /** https://prng.di.unimi.it, splitmix32 */
