@@ -32,6 +32,11 @@ export function routeProblems({ global, tenants, projects }: RouteConfiguration,
   ];
 }
 
+/** Of one scope alone; `wider` are those whose routes and defaults it sees, the nearest first. Paths begin with `routes` or `route_defaults`. */
+export function scopeRouteProblems(own: RouteScope, wider: readonly RouteScope[], providers: ReadonlySet<string>): readonly RouteProblem[] {
+  return scopeProblems([], [own, ...wider], [], providers);
+}
+
 interface Known {
   readonly providers: ReadonlySet<string>;
   readonly routes: ReadonlySet<string>;
@@ -91,8 +96,11 @@ function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonl
   return [...modelProblems(model, place("model"), known), ...paramProblems(params, at)];
 }
 
+/** Names that a wrong one is compared with. */
+const MAX_COMPARED = 500;
+
 function routeNameProblems(name: string, at: Path, { routes }: Known): readonly RouteProblem[] {
-  return routes.has(name) ? [] : [{ path: at, message: `there is no route of this name${didYouMean(name, routes)}` }];
+  return routes.has(name) ? [] : [{ path: at, message: `there is no route of this name${routes.size > MAX_COMPARED ? "" : didYouMean(name, routes)}` }];
 }
 
 function modelProblems(name: string, at: Path, { providers }: Known): readonly RouteProblem[] {
@@ -140,8 +148,9 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
   const lists = [["fallbacks", (route: Route) => route.fallbacks], ["content_policy_fallbacks", (route: Route) => route.contentPolicyFallbacks]] as const;
   return lists.flatMap(([key, read]) => {
     const told = new Set<string>();
+    const endless = withoutEnd(seen, read);
     return Object.entries(own.routes).flatMap(([name, entry]): readonly RouteProblem[] => {
-      if (told.has(name)) return [];
+      if (told.has(name) || !endless.has(name)) return [];
       for (const [index, { route: next }] of read(seen.get(name)!).entries()) {
         const loop = next === null ? null : wayTo(name, next, seen, read);
         if (loop === null) continue;
@@ -152,6 +161,31 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
       return [];
     });
   });
+}
+
+/** Routes from which some way never ends: those that lead to a loop. In the time that it takes to look at each fallback once. */
+function withoutEnd(seen: ReadonlyMap<string, Route>, read: (route: Route) => readonly RouteFallback[]): ReadonlySet<string> {
+  const open = new Map<string, number>();
+  const leadingTo = new Map<string, string[]>();
+  for (const [name, route] of seen) {
+    const next = new Set(read(route).flatMap(({ route: to }) => (to !== null && seen.has(to) ? [to] : [])));
+    open.set(name, next.size);
+    for (const to of next) {
+      const known = leadingTo.get(to);
+      if (known === undefined) leadingTo.set(to, [name]);
+      else known.push(name);
+    }
+  }
+  const ending = [...open].flatMap(([name, count]) => (count === 0 ? [name] : []));
+  for (let name = ending.pop(); name !== undefined; name = ending.pop()) {
+    open.delete(name);
+    for (const from of leadingTo.get(name) ?? []) {
+      const left = open.get(from)! - 1;
+      open.set(from, left);
+      if (left === 0) ending.push(from);
+    }
+  }
+  return new Set(open.keys());
 }
 
 /** The routes from `from` to `goal`, both included; null: no way leads there. */

@@ -46,7 +46,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     ...remember("scoped providers", [providers, stored, projects], () => scopedProviders(providers, stored, identities)),
     settings: configuration.settings,
     ...remember("settings", [configuration], () => ({ tenantSettings: settingsById(configuration.tenants), projectSettings: settingsById(configuration.projects) })),
-    ...remember("routes", [configuration, projects], () => compileRoutes(configuration, identities)),
+    ...remember("routes", [configuration, projects], () => compileRoutes(configuration, identities, remember)),
     prices: remember("prices", [prices], () => compilePrices(prices)),
     limitRules: remember("limits", [limits], () => compileLimits(limits)),
     policies: remember("policies", [policies], () => compilePolicies(policies)),
@@ -60,19 +60,8 @@ export function compileSnapshot(input: CompileInput): Snapshot {
   };
 }
 
-/** Prices, limits and policies are the same lists as before unless the file, the projects or their own resources are others. */
 function joinedOf({ configuration, identities, resources = NO_RESOURCES, families }: Pick<CompileInput, "configuration" | "identities" | "resources" | "families">, remember: Remember): Joined {
-  const { projects } = identities;
-  const whole = remember("joined", [configuration, projects, resources, families], () => joined({ configuration, identities, resources, families }));
-  const { price, limit, budget, policy, provider, route, setting } = resources;
-  return {
-    configuration: remember("joined configuration", [configuration, route, setting, provider], () => whole.configuration),
-    prices: remember("joined prices", [configuration, projects, price], () => whole.prices),
-    limits: remember("joined limits", [configuration, projects, limit, budget], () => whole.limits),
-    policies: remember("joined policies", [configuration, projects, policy], () => whole.policies),
-    providers: remember("joined providers", [provider, families], () => whole.providers),
-    problems: whole.problems,
-  };
+  return remember("joined", [configuration, identities.projects, resources, families], () => joined({ configuration, identities, resources, families, remember }));
 }
 
 /** What of the store is not used, and why; a sentence each. */
@@ -97,15 +86,16 @@ function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): Readonly
 }
 
 /** A tenant or project that says nothing of routes has no entry: what the next wider scope sees holds for it. */
-function compileRoutes(configuration: Configuration, identities: Identities): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
-  const { global, tenants, projects } = routesOf(configuration);
+function compileRoutes(configuration: Configuration, identities: Identities, remember: Remember): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
+  const { tenants, projects } = configuration;
+  const global: RouteScope = remember("global scope", [configuration.routes, configuration.route_defaults], () => routesOf(configuration).global);
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
-  const seenBy = (scopes: ReadonlyMap<string, RouteScope>, wider: (id: string) => readonly RouteScope[]): ReadonlyMap<string, ReadonlyMap<string, Route>> =>
-    new Map([...scopes].filter(([, scope]) => saysSomething(scope)).map(([id, scope]) => [id, routesSeen([scope, ...wider(id)])]));
+  const seenBy = (kind: string, scopes: ReadonlyMap<string, RouteScope>, wider: (id: string) => readonly RouteScope[]): ReadonlyMap<string, ReadonlyMap<string, Route>> =>
+    new Map([...scopes].filter(([, scope]) => saysSomething(scope)).map(([id, scope]) => [id, remember(`routes of ${kind}/${id}`, [scope, ...wider(id)], () => routesSeen([scope, ...wider(id)]))]));
   return {
     routes: routesSeen([global]),
-    tenantRoutes: seenBy(tenants, () => [global]),
-    projectRoutes: seenBy(projects, (id) => {
+    tenantRoutes: seenBy("tenants", tenants, () => [global]),
+    projectRoutes: seenBy("projects", projects, (id) => {
       const tenant = tenants.get(tenantOf.get(id) ?? "");
       return tenant === undefined ? [global] : [tenant, global];
     }),

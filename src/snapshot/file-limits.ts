@@ -12,7 +12,7 @@ interface Place {
 }
 
 /** Those of projects that the database does not have are left out. */
-export function limitsOfFile({ limits, budgets, tenants, projects }: Pick<Configuration, "limits" | "budgets" | "tenants" | "projects">, identities: Identities): ConfiguredLimits {
+export function limitsOfFile({ limits, budgets, tenants, projects }: Pick<Configuration, "limits" | "budgets" | "tenants" | "projects">, identities: Pick<Identities, "projects">): ConfiguredLimits {
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
   const places = [
     { at: { path: "file", tenantId: null, projectId: null } as Place, limits, budgets },

@@ -6,14 +6,16 @@ import type { PolicyDocument } from "../auth/policy-settings.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import { routeProblems } from "../routing/route-problems.ts";
+import { compileFallback, type RouteScope } from "../routing/compile-routes.ts";
+import { scopeRouteProblems } from "../routing/route-problems.ts";
 import type { RouteEntry } from "../routing/settings.ts";
 import type { Contents } from "../store/contents.ts";
 import type { Identities } from "../store/records.ts";
-import { type Configuration, routesOf } from "./configuration.ts";
+import type { Configuration } from "./configuration.ts";
 import { limitsOfFile } from "./file-limits.ts";
 import { policiesOfFile } from "./file-policies.ts";
 import { pricesOfFile } from "./file-prices.ts";
+import type { Remember } from "./memory.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
 
@@ -30,20 +32,26 @@ export interface Joined {
 
 export interface JoinInput {
   readonly configuration: Configuration;
-  readonly identities: Identities;
+  readonly identities: Pick<Identities, "projects">;
   readonly resources: Contents["resources"];
   readonly families: readonly ProviderFamily[];
+  /** Lists are the same as before unless the file, the projects or their own resources are others. */
+  readonly remember: Remember;
 }
 
-export function joined({ configuration, identities, resources, families }: JoinInput): Joined {
-  const stored = readStored(resources, families);
-  const ofFile = limitsOfFile(configuration, identities);
-  const { usable, problems } = usableRoutes(configuration, stored, families);
+export function joined({ configuration, identities, resources, families, remember }: JoinInput): Joined {
+  const { projects } = identities;
+  const stored = readStored(resources, families, remember);
+  const { route, provider, setting, price, limit, budget, policy } = resources;
+  const { usable, problems } = remember("usable routes", [configuration, route, provider, families], () => usableRoutes(configuration, stored, families, remember));
   return {
-    configuration: withStored(configuration, usable, stored.settings),
-    prices: fileFirst(pricesOfFile(configuration, identities), stored.prices),
-    limits: { limits: fileFirst(ofFile.limits, stored.limits), budgets: fileFirst(ofFile.budgets, stored.budgets) },
-    policies: fileFirst(policiesOfFile(configuration, identities), stored.policies),
+    configuration: remember("joined configuration", [configuration, usable, setting], () => withStored(configuration, usable, stored.settings, remember)),
+    prices: remember("joined prices", [configuration, projects, price], () => fileFirst(pricesOfFile(configuration, identities), stored.prices)),
+    limits: remember("joined limits", [configuration, projects, limit, budget], () => {
+      const ofFile = limitsOfFile(configuration, identities);
+      return { limits: fileFirst(ofFile.limits, stored.limits), budgets: fileFirst(ofFile.budgets, stored.budgets) };
+    }),
+    policies: remember("joined policies", [configuration, projects, policy], () => fileFirst(policiesOfFile(configuration, identities), stored.policies)),
     providers: stored.providers,
     problems: [...stored.problems, ...problems],
   };
@@ -58,26 +66,36 @@ function fileFirst<T>(file: readonly Configured<T>[], store: readonly Configured
 
 const NOTHING: ScopeConfiguration = { settings: { dropParams: null, disableStopSequenceLimit: null }, routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {} };
 
-/** `own`: the thing of the store, in its scope. */
-function inScopes(configuration: Configuration, own: readonly Configured<unknown>[], change: (scope: ScopeConfiguration, one: Configured<unknown>) => ScopeConfiguration): Configuration {
-  if (own.length === 0) return configuration;
+type Stock = readonly Configured<RouteEntry>[];
+
+/** `tenants/<id>` or `projects/<id>`. */
+const scopeOf = ({ tenantId, projectId }: Configured<unknown>): string => (projectId === null ? `tenants/${tenantId}` : `projects/${projectId}`);
+
+function inFile(configuration: Configuration, key: string): ScopeConfiguration {
+  const [, scopes, id] = /^(tenants|projects)\/(.*)$/s.exec(key) as unknown as readonly [string, "tenants" | "projects", string];
+  return configuration[scopes].get(id) ?? NOTHING;
+}
+
+/** Scopes with the routes and settings of the store in them; each is the very same value for as long as nothing in it changes. */
+function withStored(configuration: Configuration, routes: Stock, settings: readonly Configured<ScopeSettings>[], remember: Remember): Configuration {
+  if (routes.length === 0 && settings.length === 0) return configuration;
+  const routesOf = Map.groupBy(routes, scopeOf);
+  const settingsOf = new Map(settings.map((one) => [scopeOf(one), one]));
   const tenants = new Map(configuration.tenants);
   const projects = new Map(configuration.projects);
-  for (const one of own) {
-    const [scopes, id] = one.projectId === null ? [tenants, one.tenantId!] : [projects, one.projectId];
-    scopes.set(id, change(scopes.get(id) ?? NOTHING, one));
+  for (const key of new Set([...routesOf.keys(), ...settingsOf.keys()])) {
+    const file = inFile(configuration, key);
+    const own = routesOf.get(key) ?? [];
+    const setting = settingsOf.get(key);
+    const scope = remember(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({ ...withRoutes(file, own), settings: setting === undefined ? file.settings : narrowed(file.settings, setting.document) }));
+    (key.startsWith("tenants/") ? tenants : projects).set(key.slice(key.indexOf("/") + 1), scope);
   }
   return { ...configuration, tenants, projects };
 }
 
-function withStored(configuration: Configuration, routes: readonly Configured<RouteEntry>[], settings: readonly Configured<ScopeSettings>[]): Configuration {
-  const byScope = Map.groupBy(routes, ({ tenantId, projectId }) => JSON.stringify([tenantId, projectId]));
-  const withRoutes = inScopes(
-    configuration,
-    [...byScope.values()].map((own) => ({ ...own[0]!, document: own })),
-    (scope, { document }) => ({ ...scope, routes: { ...Object.fromEntries((document as readonly Configured<RouteEntry>[]).map((route) => [route.name!, route.document])), ...scope.routes } }),
-  );
-  return inScopes(withRoutes, settings, (scope, { document }) => ({ ...scope, settings: narrowed(scope.settings, document as ScopeSettings) }));
+/** For the same name the file wins. */
+function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
+  return { ...file, routes: { ...Object.fromEntries(own.map(({ name, document }) => [name!, document])), ...file.routes } };
 }
 
 /** Each setting by itself: what the file does not say, the store may. */
@@ -86,18 +104,59 @@ function narrowed(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
   return { dropParams: file.dropParams ?? store.dropParams, disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit, ...(models !== undefined && { models }) };
 }
 
-/** Routes of the store that name what is there; one that is left out may take another along that falls back to it. */
-function usableRoutes(configuration: Configuration, { routes, providers }: Stored, families: readonly ProviderFamily[]): { readonly usable: readonly Configured<RouteEntry>[]; readonly problems: readonly string[] } {
-  const ids = new Set([...families.map(({ id }) => id), ...configuration.providers.entries.keys(), ...providers.flatMap(({ name }) => name ?? [])]);
+interface Usable {
+  readonly usable: Stock;
+  /** What is left out and why, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+/** Routes of the store that name what is there. What one tenant's routes are costs and touches no other tenant. */
+function usableRoutes(configuration: Configuration, { routes, providers }: Stored, families: readonly ProviderFamily[], remember: Remember): Usable {
+  if (routes.length === 0) return { usable: [], problems: [] };
+  const ids = [...families.map(({ id }) => id), ...configuration.providers.entries.keys(), ...providers.flatMap(({ name }) => name ?? [])];
+  const known = remember("known providers", [...new Set(ids)].toSorted(), () => new Set(ids));
+  const global: RouteScope = remember("global routes", [configuration.routes, configuration.route_defaults], () => ({ routes: configuration.routes, defaults: configuration.route_defaults }));
+  const byScope = Map.groupBy(routes, scopeOf);
+  const inScope = (key: string, own: Stock, wider: readonly RouteScope[]): Usable => {
+    const file = inFile(configuration, key);
+    return remember(`usable routes of ${key}`, [file, known, wider.length, ...wider, ...own], () => usableInScope(file, own, wider, known));
+  };
+  const ofTenants = new Map([...byScope].filter(([key]) => key.startsWith("tenants/")).map(([key, own]) => [key, inScope(key, own, [global])]));
+  const ofProjects = [...byScope].filter(([key]) => key.startsWith("projects/")).map(([key, own]) => {
+    const tenant = `tenants/${own[0]!.tenantId}`;
+    const file = inFile(configuration, tenant);
+    const above = ofTenants.get(tenant)?.usable ?? [];
+    const wider = remember(`wider routes ${tenant}`, [file, ...above], () => withRoutes(file, above));
+    return inScope(key, own, [wider, global]);
+  });
+  const all = [...ofTenants.values(), ...ofProjects];
+  return { usable: all.flatMap(({ usable }) => usable), problems: all.flatMap(({ problems }) => problems) };
+}
+
+/** One that is left out takes along those that fall back to it. */
+function usableInScope(file: ScopeConfiguration, own: Stock, wider: readonly RouteScope[], providers: ReadonlySet<string>): Usable {
   const problems: string[] = [];
-  let usable = routes;
+  let usable = own;
   for (;;) {
-    const found = usable.length === 0 ? [] : routeProblems(routesOf(withStored(configuration, usable, [])), ids);
-    const wrong = new Map<string, string>(found.flatMap(({ path, message }) => (path[2] === "routes" ? [[path.slice(0, 4).join("/"), message] as const] : [])));
-    const keyOf = ({ tenantId, projectId, name }: Configured<RouteEntry>): string => (projectId === null ? `tenants/${tenantId}/routes/${name}` : `projects/${projectId}/routes/${name}`);
-    const left = usable.filter((route) => !wrong.has(keyOf(route)));
-    if (left.length === usable.length) return { usable, problems };
-    for (const route of usable) if (wrong.has(keyOf(route))) problems.push(`the stored route ${route.name} of ${route.projectId === null ? `the tenant ${route.tenantId}` : `the project ${route.projectId}`} is left out: ${wrong.get(keyOf(route))}`);
-    usable = left;
+    const wrong = new Map<unknown, string>(scopeRouteProblems(withRoutes(file, usable), wider, providers).flatMap(({ path, message }) => (path[0] === "routes" ? [[path[1], message] as const] : [])));
+    const without = new Map([...usable].flatMap((route) => (wrong.has(route.name) && !Object.hasOwn(file.routes, route.name!) ? [[route.name!, wrong.get(route.name)!] as const] : [])));
+    if (without.size === 0) return { usable, problems };
+    const isElsewhere = (name: string): boolean => Object.hasOwn(file.routes, name) || wider.some(({ routes }) => Object.hasOwn(routes, name));
+    takeAlong(without, usable, isElsewhere);
+    for (const { name, tenantId, projectId } of usable) if (without.has(name!)) problems.push(`the stored route ${name} of ${projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`} is left out: ${without.get(name!)!}`);
+    usable = usable.filter(({ name }) => !without.has(name!));
   }
+}
+
+/** Adds to `without` the routes that fall back to one in it, and those that fall back to them. */
+function takeAlong(without: Map<string, string>, routes: Stock, isElsewhere: (name: string) => boolean): void {
+  const leadingTo = Map.groupBy(routes.flatMap(({ name, document }) => fallbacksOf(document).map((to) => ({ name: name!, to }))), ({ to }) => to);
+  for (const gone of without.keys()) {
+    if (isElsewhere(gone)) continue;
+    for (const { name } of leadingTo.get(gone) ?? []) if (!without.has(name) && !isElsewhere(name)) without.set(name, `it falls back to the route ${gone}, which is left out`);
+  }
+}
+
+function fallbacksOf({ fallbacks = [], content_policy_fallbacks: afterRefusal = [] }: RouteEntry): readonly string[] {
+  return [...fallbacks, ...afterRefusal].flatMap((entry) => compileFallback(entry).route ?? []);
 }

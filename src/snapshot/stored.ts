@@ -14,6 +14,7 @@ import { type ProviderFamily, providerEntrySchema, providerProblem, toProviderEn
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/contents.ts";
+import type { Remember } from "./memory.ts";
 import { entrySettings } from "./provider-table.ts";
 
 /** Whose owners may use what belongs to the machine. */
@@ -45,8 +46,14 @@ interface Readers {
   readonly provider: Read<ProviderSettings>;
 }
 
+interface Known {
+  /** Null: it is left out. */
+  readonly one: Configured<unknown> | null;
+  readonly problem: string | null;
+}
+
 /** By resource, which is another object whenever it has changed. */
-const readings = new WeakMap<OpenedResource, Reading<unknown>>();
+const readings = new WeakMap<OpenedResource, Known>();
 
 function readersOf(families: readonly ProviderFamily[]): Readers {
   return {
@@ -73,27 +80,37 @@ function unlessThrown<T>(read: Read<T>, compile: (one: Configured<T>) => unknown
   };
 }
 
-export function readStored(resources: Contents["resources"], families: readonly ProviderFamily[]): Stored {
-  const problems: string[] = [];
+export function readStored(resources: Contents["resources"], families: readonly ProviderFamily[], remember: Remember): Stored {
   const readers = readersOf(families);
-  const all = <Kind extends keyof Readers>(kind: Kind): ReturnType<Readers[Kind]> extends Reading<infer T> ? readonly Configured<T>[] : never => {
-    const found = resources[kind].toSorted(byName).flatMap((resource) => {
-      const reading = readingOf(resource, readers[kind]);
-      if ("value" in reading) return [configured(resource, reading.value)];
-      problems.push(`the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${reading.instead === null ? "is left out" : (reading.does ?? "is switched off")}: ${reading.problem}`);
-      return reading.instead === null ? [] : [configured(resource, reading.instead)];
-    });
-    return found as never;
+  const problems: string[] = [];
+  const all = <T>(kind: keyof Readers): readonly Configured<T>[] => {
+    const read = remember(`stored ${kind}`, [resources[kind], families], () => readKind(kind, resources[kind], readers[kind]));
+    problems.push(...read.problems);
+    return read.all as readonly Configured<T>[];
   };
   return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), routes: all("route"), settings: all("setting"), providers: all("provider"), problems };
 }
 
-function readingOf(resource: OpenedResource, read: Read<unknown>): Reading<unknown> {
+function readKind(kind: keyof Readers, resources: readonly OpenedResource[], read: Read<unknown>): { readonly all: readonly Configured<unknown>[]; readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const all = resources.toSorted(byName).flatMap((resource) => {
+    const { one, problem } = readingOf(resource, read);
+    if (problem !== null) problems.push(`the stored ${kind} ${resource.name ?? resource.id} of ${placeOf(resource)} ${problem}`);
+    return one ?? [];
+  });
+  return { all, problems };
+}
+
+function readingOf(resource: OpenedResource, read: Read<unknown>): Known {
   const known = readings.get(resource);
   if (known !== undefined) return known;
   const reading = read(resource);
-  readings.set(resource, reading);
-  return reading;
+  const made: Known =
+    "value" in reading
+      ? { one: configured(resource, reading.value), problem: null }
+      : { one: reading.instead === null ? null : configured(resource, reading.instead), problem: `${reading.instead === null ? "is left out" : (reading.does ?? "is switched off")}: ${reading.problem}` };
+  readings.set(resource, made);
+  return made;
 }
 
 /** Time that reading ahead may take of the process at once. */

@@ -12,6 +12,7 @@ import { snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway.ts";
 import { compileSnapshot, storedProblems } from "../../src/snapshot/compile.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
+import { openMemory } from "../../src/snapshot/memory.ts";
 import { openSnapshotSource } from "../../src/snapshot/source.ts";
 import type { OpenedResource } from "../../src/store/contents.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
@@ -132,6 +133,43 @@ describe("documents that cannot be used", () => {
     }
     expect(unused).toBeGreaterThan(1000);
   }, 120_000);
+});
+
+describe("many routes of many tenants", () => {
+  const configuration = loadConfiguration({ file: null, families: PROVIDER_FAMILIES, environment: { get: () => undefined } });
+  const chain = (tenantId: string, length: number): readonly OpenedResource[] =>
+    Array.from({ length }, (_, index) => ({ ...resource("route", `${tenantId}-${index}`, `r${index}`, { targets: ["openai:a"], ...(index > 0 && { fallbacks: [`route:r${index - 1}`] }) }), tenantId, projectId: null }));
+  const remember = openMemory();
+  const compiled = (route: readonly OpenedResource[]) => {
+    const input = { configuration, identities: IDENTITIES, resources: { provider: [], route, policy: [], limit: [], budget: [], price: [], tool_server: [], setting: [] }, families: PROVIDER_FAMILIES, environment: readEnvironment({}), version: 1, remember };
+    return { snapshot: compileSnapshot(input), problems: storedProblems(input) };
+  };
+
+  test("a chain of 3,000 whose last one is gone is left out at once, and what others have is not even looked at", () => {
+    const [own, others] = [chain("acme", 3000), ["t1", "t2", "t3"].flatMap((id) => chain(id, 500))];
+    const whole = compiled([...own, ...others]);
+    expect(whole.problems).toEqual([]);
+    expect(whole.snapshot.tenantRoutes.get("acme")!.size).toBe(3001);
+    const startedMs = performance.now();
+    const broken = compiled([...own.slice(1), ...others]);
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect(broken.problems).toHaveLength(2999);
+    expect(broken.problems.at(-1)).toContain("is left out");
+    expect(broken.snapshot.tenantRoutes.has("acme")).toBe(false);
+    for (const id of ["t1", "t2", "t3"]) expect(broken.snapshot.tenantRoutes.get(id)).toBe(whole.snapshot.tenantRoutes.get(id)!);
+  });
+
+  test("a loop is left out with what leads to it, and a project's route may fall back to its tenant's", () => {
+    const inProject = { ...resource("route", "own", "own", { targets: ["openai:a"], fallbacks: ["route:r1"] }, PLACES[1]) };
+    const foreign = { ...resource("route", "foreign", "foreign", { targets: ["openai:a"], fallbacks: ["route:only-t1"] }, PLACES[1]) };
+    const ofT1 = { ...resource("route", "only-t1", "only-t1", { targets: ["openai:a"] }), tenantId: "t1" };
+    const loop = [["x", "y"], ["y", "x"], ["z", "x"]].map(([name, to]) => resource("route", name!, name!, { targets: ["openai:a"], fallbacks: [`route:${to}`] }));
+    const { snapshot, problems } = compiled([...chain("acme", 2), ...loop, inProject, foreign, ofT1]);
+    expect([...snapshot.tenantRoutes.get("acme")!.keys()].toSorted()).toEqual(["direct", "r0", "r1"]);
+    expect([...snapshot.projectRoutes.get("toString")!.keys()].toSorted()).toEqual(["direct", "own", "r0", "r1"]);
+    expect(problems.join("\n")).toMatch(/route x .*leads back to the route: x -> y -> x/);
+    expect(problems.join("\n")).toContain("stored route foreign of the project toString is left out: there is no route of this name");
+  });
 });
 
 test("rows that are damaged, or of a newer version, are left out and named; everything else is read, also what changes later", async () => {
