@@ -28,6 +28,7 @@ import { openLimitCounts } from "./store/limit-counts.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
 import { type LedgerStanding, type OpenLedger, openLedger } from "./store/open-ledger.ts";
+import { keepAuditPruned } from "./store/audit-settings.ts";
 import { keepPruned } from "./store/call-settings.ts";
 import { openCalls, openDatabase } from "./store/open-database.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
@@ -128,6 +129,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   const keepsCounts = keeper?.hold() === true;
   if (keeper !== null && !keepsCounts) log.warn({ source: "limits" }, "another process counts limits in this data folder");
+  const endAuditPruning = keepAuditPruned(store, options.audit, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "rows of the audit log that are too old could not be removed"));
   const ledger = await openLedger({
     folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),
     settings: options.ledger,
@@ -181,6 +183,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await limits.close();
       const closeDatabase = async (): Promise<void> => {
         await endPruning();
+        await endAuditPruning();
         await calls.close();
         await store.close();
       };

@@ -27,6 +27,7 @@ export interface ServerOptions {
   /** Null: limits are counted in this process. */
   readonly limitStore: { readonly url: string; readonly clusterNodes: readonly string[] | null } | null;
   readonly calls: StartOptions["calls"];
+  readonly audit: StartOptions["audit"];
 }
 
 /** The part of the file that is read once, at the start. Its defaults are filled in. */
@@ -36,6 +37,7 @@ export interface StartOptions {
   readonly limit_store: { readonly driver: "memory" | "valkey" | null; readonly url: string | null; readonly clusterNodes: readonly string[] | null };
   readonly ledger: { readonly sync: "background" | "before_answer"; readonly onFull: "refuse" | "continue"; readonly folder: string | null };
   readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
+  readonly audit: { readonly keepDays: number | null; readonly keepRefusedDays: number | null };
 }
 
 export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
@@ -71,6 +73,7 @@ export function resolveServerOptions({ flags, environment, file }: { readonly fl
     ledger: file.ledger,
     limitStore: limitStore(file.limit_store, environment),
     calls: file.calls,
+    audit: file.audit,
   };
 }
 

@@ -10,6 +10,7 @@ import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
 import { providersSection, type ProviderFamily } from "../providers/settings.ts";
 import { type RouteConfiguration, routeProblems } from "../routing/route-problems.ts";
+import { auditSection } from "../store/audit-settings.ts";
 import { callsSection } from "../store/call-settings.ts";
 import { ledgerSection } from "../store/ledger-settings.ts";
 import { routeDefaultsSection, routesSection } from "../routing/settings.ts";
@@ -25,6 +26,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     ledger: ledgerSection,
     limit_store: limitStoreSection,
     calls: callsSection,
+    audit: auditSection,
     providers: providersSection(families),
     routes: routesSection,
     route_defaults: routeDefaultsSection,

@@ -10,7 +10,7 @@ import { scopeSettings, toScopeSettings } from "../config/sections.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
-import { type ProviderFamily, providerEntrySchema, providerProblem, toProviderEntry } from "../providers/settings.ts";
+import { type ProviderFamily, providerEntrySchema, providerProblem, runsInside, toProviderEntry } from "../providers/settings.ts";
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/contents.ts";
@@ -195,7 +195,8 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     const told: string[] = [];
     const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
     if (!operators && settings.credentials.some(lentByMachine)) return { problem: "it uses an identity or a file of the gateway's machine, which only the tenant default may", instead: off };
-    const ownAddress = entry.baseUrl !== null || !(settings.baseUrl ?? "").startsWith("https://");
+    // what answers inside the gateway calls nobody
+    const ownAddress = !runsInside(known.get(entry.family)!) && (entry.baseUrl !== null || !(settings.baseUrl ?? "").startsWith("https://"));
     return { value: { ...settings, owner: off.owner!, guarded: !operators && ownAddress } };
   };
 }

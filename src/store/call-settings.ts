@@ -1,6 +1,7 @@
 // The section `calls` of the configuration, and what keeps to it: calls and their details that are older go, some at a time. Sums stay.
 import { z } from "zod";
 import type { CallStore } from "./calls.ts";
+import { DAY_MS, everyHour, pruneInRounds } from "./pruning.ts";
 
 export interface CallSettings {
   /** Null: for ever. */
@@ -24,40 +25,14 @@ export const callsSection = z
 
 const daysOrNull = (given: number | "forever"): number | null => (given === "forever" ? null : given);
 
-const DAY_MS = 86_400_000;
-/** Between two removals, so that others get to write. */
-const PAUSE_MS = 50;
-const FIRST_MS = 60_000;
-const EVERY_MS = 3_600_000;
-
 /** Removes what is too old by now, until there is none. Gives how many rows went. */
 export async function pruneOld(calls: Pick<CallStore, "prune">, { keepDays, keepDetailsDays }: CallSettings, nowMs: number, isEnding: () => boolean = () => false): Promise<number> {
   if (keepDays === null && keepDetailsDays === null) return 0;
   const before = { callsMs: keepDays === null ? null : nowMs - keepDays * DAY_MS, detailsMs: keepDetailsDays === null ? null : nowMs - keepDetailsDays * DAY_MS };
-  let removed = 0;
-  for (;;) {
-    const now = isEnding() ? 0 : await calls.prune(before);
-    if (now === 0) return removed;
-    removed += now;
-    await Bun.sleep(PAUSE_MS);
-  }
+  return await pruneInRounds(() => calls.prune(before), isEnding);
 }
 
-/** Once an hour, the first time a minute after the start. Gives what ends it; that waits for a removal that is under way. */
+/** As everyHour(). */
 export function keepPruned(calls: Pick<CallStore, "prune">, settings: CallSettings, now: () => number, onFault: (words: string) => void): () => Promise<void> {
-  let isEnding = false;
-  let running: Promise<unknown> = Promise.resolve();
-  const prune = (): void => {
-    running = pruneOld(calls, settings, now(), () => isEnding).catch((error: unknown) => onFault(error instanceof Error ? error.message : String(error)));
-  };
-  const first = setTimeout(prune, FIRST_MS);
-  const timer = setInterval(prune, EVERY_MS);
-  first.unref();
-  timer.unref();
-  return async () => {
-    isEnding = true;
-    clearTimeout(first);
-    clearInterval(timer);
-    await running;
-  };
+  return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);
 }

@@ -1,6 +1,6 @@
 // The audit log and the versions of the configuration, over any database that Kysely speaks to. What a resource was after some version is the state before
 // the first later change of it: nothing has to be kept twice.
-import type { SelectQueryBuilder } from "kysely";
+import { type SelectQueryBuilder, sql } from "kysely";
 import type { Actor, AuditNote, AuditRow, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
 import type { AuditFilter, Page, PageRequest } from "./reader.ts";
@@ -34,6 +34,18 @@ export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter):
   if (filter.fromMs !== undefined) query = query.where("at_ms", ">=", toInteger(filter.fromMs));
   if (filter.toMs !== undefined) query = query.where("at_ms", "<", toInteger(filter.toMs));
   return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
+}
+
+/** So many rows at a time: a long removal would keep others from writing. */
+const PRUNED_AT_ONCE = 1000;
+
+export async function pruneAudit(db: Db, { doneMs, refusedMs }: { readonly doneMs: number | null; readonly refusedMs: number | null }): Promise<number> {
+  const remove = async (outcome: AuditRow["outcome"], beforeMs: number | null): Promise<number> => {
+    if (beforeMs === null) return 0;
+    const old = db.selectFrom("audit_log").select("id").where("at_ms", "<", toInteger(beforeMs)).where("outcome", "=", outcome).orderBy("at_ms").limit(sql.lit(PRUNED_AT_ONCE));
+    return Number((await db.deleteFrom("audit_log").where("id", "in", old).executeTakeFirst()).numDeletedRows);
+  };
+  return (await remove("done", doneMs)) + (await remove("refused", refusedMs));
 }
 
 export async function findAudit(db: Db, id: string): Promise<AuditRow | null> {

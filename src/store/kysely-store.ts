@@ -5,7 +5,7 @@ import type { Sealer } from "../config/sealing.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
-import { writeHistory } from "./kysely-history.ts";
+import { pruneAudit, writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
 import { reseal } from "./kysely-reseal.ts";
@@ -45,6 +45,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     readContents: (known = null) => readContents(db, sealer, known),
     change,
     note: async (actor, note) => void (await writeHistory(db, { actor, atMs: clock.now(), revision: null, entries: [{ ...note, isChange: false }], steps: [], rolledBackTo: null })),
+    pruneAudit: (before) => pruneAudit(db, before),
     reseal: () => resealing(db, options),
     // Asked before the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) => (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,

@@ -5,10 +5,10 @@ import type { ConfiguredKind } from "../core/configured.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { StoreError } from "./store.ts";
 
-/** Paths with `[]` for every entry of a list and `*` for every member; a provider's forms of credentials are told by the members of them that are secret. */
+/** Paths with `[]` for every entry of a list and `*` for every member; `?` after a field: what stands behind the first `?` of the address in it; a provider's forms of credentials are told by the members of them that are secret. */
 const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: ["api_key", "api_keys[]", "api_keys[].key", "*.secret_access_key", "*.session_token", "*.service_account", "*.client_secret"],
-  tool_server: ["headers.*"],
+  tool_server: ["headers.*", "url?"],
 };
 
 /** What does not say where a secret goes. Whoever may change the rest without knowing the secret could have it sent to himself (decisions 2.9). */
@@ -18,6 +18,22 @@ const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]
 };
 
 const MASKED = /^\*\*\* ([0-9a-f]{12})$/;
+
+/** Whether it is a secret as it is shown. */
+export function isMasked(text: string): boolean {
+  return MASKED.test(text);
+}
+
+/** The text with `instead` in the place of a masked secret: of all of it, or of an address's query. */
+export function withoutMasks(text: string, instead: string): string {
+  const query = queryAt(text);
+  return isMasked(text) ? instead : query > 0 && isMasked(text.slice(query)) ? text.slice(0, query) + instead : text;
+}
+
+/** Where the query of an address begins; 0: it has none. */
+function queryAt(text: string): number {
+  return text.indexOf("?") + 1;
+}
 
 /** Whether the field at this path of a document is a secret. */
 export function isSecretField(kind: ConfiguredKind, path: string): boolean {
@@ -32,8 +48,13 @@ function matches(pattern: string, path: string): boolean {
 
 /** Only texts at secret places are looked at; all else is passed on as it is. */
 function rewritten(kind: ConfiguredKind, document: JsonObject, change: (text: string, path: string) => string): JsonObject {
+  const ofText = (value: string, path: string): string => {
+    if (isSecretField(kind, path)) return value === "" ? value : change(value, path);
+    const at = isSecretField(kind, `${path}?`) ? queryAt(value) : 0;
+    return at === 0 || at === value.length ? value : value.slice(0, at) + change(value.slice(at), `${path}?`);
+  };
   const walk = (value: Json | undefined, path: string): Json | undefined => {
-    if (typeof value === "string") return value !== "" && isSecretField(kind, path) ? change(value, path) : value;
+    if (typeof value === "string") return ofText(value, path);
     if (Array.isArray(value)) return value.map((entry: Json, index) => walk(entry, `${path}[${index}]`) ?? null);
     if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, walk(member, path === "" ? name : `${path}.${name}`)]));
     return value;

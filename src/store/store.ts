@@ -53,6 +53,9 @@ export interface Store extends Reader {
   /** For what was refused or only looked at: a row of the audit log alone. */
   note(actor: Actor, note: AuditNote): Promise<void>;
 
+  /** Removes rows of the audit log that are older, some of them; null: none. Gives how many went. */
+  pruneAudit(before: { readonly doneMs: number | null; readonly refusedMs: number | null }): Promise<number>;
+
   /** Seals everything again under the newest master key. */
   reseal(): Promise<Resealed>;
 

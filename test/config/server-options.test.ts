@@ -4,7 +4,7 @@ import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import { resolveConfigFile, resolveServerOptions, type ServerFlags, type StartOptions } from "../../src/config/server-options.ts";
 
-const file: StartOptions = { server: { host: "file", port: 1, data: "file-data", databaseUrl: null, upstreamProxy: "http://proxy.test:3128" }, log: { level: "debug" }, ledger: { sync: "background", onFull: "refuse", folder: null }, calls: { keepDays: 90, keepDetailsDays: 30 }, limit_store: { driver: null, url: null, clusterNodes: null } };
+const file: StartOptions = { server: { host: "file", port: 1, data: "file-data", databaseUrl: null, upstreamProxy: "http://proxy.test:3128" }, log: { level: "debug" }, ledger: { sync: "background", onFull: "refuse", folder: null }, calls: { keepDays: 90, keepDetailsDays: 30 }, audit: { keepDays: null, keepRefusedDays: 400 }, limit_store: { driver: null, url: null, clusterNodes: null } };
 
 describe("what overrides what", () => {
   const all = { PORT: "2", DRAGOMAN_HOST: "environment", DRAGOMAN_DATA: "environment-data", DRAGOMAN_LOG_LEVEL: "warn" };
@@ -15,7 +15,7 @@ describe("what overrides what", () => {
     ["each by itself", { port: 0 }, { DRAGOMAN_HOST: "::1" }, { host: "::1", port: 0, dataFolder: "file-data", logLevel: "debug" }],
     ["an empty variable is not set", {}, { PORT: "", DRAGOMAN_HOST: "" }, { host: "file", port: 1, dataFolder: "file-data", logLevel: "debug" }],
   ])("%s", (_name, flags, environment, expected) => {
-    expect(resolveServerOptions({ flags, environment: readEnvironment(environment), file })).toEqual({ ...expected, databaseUrl: null, upstreamProxy: "http://proxy.test:3128", ledger: file.ledger, calls: file.calls, limitStore: null } as ReturnType<typeof resolveServerOptions>);
+    expect(resolveServerOptions({ flags, environment: readEnvironment(environment), file })).toEqual({ ...expected, databaseUrl: null, upstreamProxy: "http://proxy.test:3128", ledger: file.ledger, calls: file.calls, audit: file.audit, limitStore: null } as ReturnType<typeof resolveServerOptions>);
   });
 
   test("limits are counted where an address says, the variable's first; memory is memory, and Valkey without an address is a mistake", () => {

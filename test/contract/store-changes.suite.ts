@@ -249,6 +249,22 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       });
     });
 
+    test("rows of the audit log that are too old go, some at a time, and a reading after that misses nothing", async () => {
+      await store.note(LOCAL_ACTOR, { action: "create", outcome: "refused", kind: "token", tenantId: "acme", note: "early" });
+      const known = await store.readContents();
+      await writes(store).createTenant({ id: "late", name: "late" });
+      nowMs += 1000;
+      await store.note(LOCAL_ACTOR, { action: "create", outcome: "refused", kind: "token", tenantId: "acme", note: "late" });
+      const rows = async (outcome: "done" | "refused"): Promise<number> => (await store.listAudit({ limit: 100 }, { outcome })).data.length;
+      const done = await rows("done");
+      expect(await store.pruneAudit({ doneMs: null, refusedMs: null })).toBe(0);
+      expect(await store.pruneAudit({ doneMs: null, refusedMs: nowMs })).toBe(1);
+      expect([await rows("refused"), await rows("done")]).toEqual([1, done]);
+      expect(await store.pruneAudit({ doneMs: nowMs, refusedMs: nowMs })).toBe(done);
+      expect(await store.pruneAudit({ doneMs: nowMs, refusedMs: nowMs })).toBe(0);
+      expect((await store.readContents(known)).identities.tenants.map(({ id }) => id)).toEqual(["acme", "beta", "late"]);
+    });
+
     describe("secrets", () => {
       const provider = (document = { api_key: SECRET, base_url: "https://a.test" }) => writes(store).createResource({ kind: "provider", tenantId: "acme", projectId: null, name: "mine", document });
 

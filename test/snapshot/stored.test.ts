@@ -47,6 +47,11 @@ const put = (kind: "provider" | "route" | "policy" | "limit" | "price" | "settin
 const told = (): string => problems.filter(({ source: of }) => of === "store").map(({ message }) => message).join("\n");
 
 describe("a stored provider", () => {
+  test("that answers inside the gateway needs no guard: it calls no address", async () => {
+    await put("provider", "mine", { type: "sandbox" });
+    expect(snapshotSeenBy((await follow()).current(), { tenantId: "acme", projectId: null }).providers.get("mine")).toMatchObject({ enabled: true, guarded: false });
+  });
+
   test("belongs to its tenant, and its key to nobody else", async () => {
     await put("provider", "openai", { api_key: "of-acme" });
     const snapshot = (await follow()).current();

@@ -235,6 +235,20 @@ for (const kind of kinds)
         texts.push(await world.send("acme.admin", "POST", `${A}/tenants/acme/providers`, { name: "anthropic", api_key: secret }, { "idempotency-key": "p1" }));
         for (const { text, status } of texts) expect([status, text.includes(secret), text.includes("sealed:")]).toEqual([status, false, false]);
       });
+      test("[d9.3] [d2.9] a key file that is kept, and a key in the address of a tool server, are masked and come back as they were shown", async () => {
+        const account = JSON.stringify({ type: "service_account", client_email: "a@b.test", private_key: "-----BEGIN PRIVATE KEY-----\nvery-secret\n" });
+        const made = await world.send("acme.admin", "POST", `${A}/tenants/acme/providers`, { name: "vertex", google: { service_account: account }, project: "p", location: "us-central1" });
+        const put = await world.send("acme.admin", "PUT", `${A}/tenants/acme/providers/vertex`, made.body);
+        const patched = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/providers/vertex`, { enabled: false });
+        const wrong = await world.send("acme.admin", "POST", `${A}/tenants/acme/providers`, { name: "vertex2", type: "vertex", google: { service_account: made.body.google.service_account } });
+        expect([made, put, patched, wrong].map(({ status }) => status)).toEqual([201, 200, 200, 400]);
+        const tools = await world.send("acme.admin", "POST", `${A}/tenants/acme/tool_servers`, { name: "search", url: "https://93.184.215.14/mcp?key=very-secret" });
+        expect([tools.status, tools.body.url]).toEqual([201, expect.stringMatching(/^https:\/\/93\.184\.215\.14\/mcp\?\*\*\* [0-9a-f]{12}$/)]);
+        const again = await world.send("acme.admin", "PUT", `${A}/tenants/acme/tool_servers/search`, { ...tools.body, enabled: false });
+        const moved = await world.send("acme.admin", "PATCH", `${A}/tenants/acme/tool_servers/search`, { url: tools.body.url.replace("/mcp", "/other") });
+        expect([again.status, again.body.url, moved.status]).toEqual([200, tools.body.url, 400]);
+        for (const { text } of [made, put, patched, wrong, tools, again, moved, await world.send("acme.owner", "GET", `${A}/tenants/acme/audit`), await world.send("acme.owner", "GET", `${A}/tenants/acme/diff?from=0&to=9999`)]) expect(text).not.toContain("very-secret");
+      });
       test("[d2.5] a token's text is answered by the request that made it alone", async () => {
         const { body } = await world.send("acme.admin", "POST", `${A}/projects/site/tokens`, { name: "seen once" });
         const shown = await world.send("acme.admin", "GET", `${A}/projects/site/tokens/${body.id}`);
@@ -298,6 +312,14 @@ for (const kind of kinds)
         expect(refused.map((row: any) => [row.action, row.actor.user_id, row.project_id, row.note.split(":")[0]])).toEqual([["deleteProjectLimit", "acme-developer", "app", "insufficient_role"]]);
         const trespass = (await world.send("beta.owner", "GET", `${A}/tenants/beta/audit?outcome=refused&action=deleteProjectLimit`)).body.data;
         expect(trespass.map((row: any) => [row.action, row.actor.user_id, row.tenant_id])).toEqual([["deleteProjectLimit", "beta-owner", "beta"]]);
+      });
+
+      test("[d9.3] attempts that are refused fill no log: of one token so many rows a minute, the last of which says so", async () => {
+        for (let each = 0; each < 60; each++) expect((await world.send("beta.viewer", "DELETE", `${A}/projects/lab/limits/lim_${each}`)).status).toBe(403);
+        const { data } = (await world.send("beta.owner", "GET", `${A}/tenants/beta/audit?outcome=refused&user_id=beta-viewer&limit=100`)).body;
+        expect(data).toHaveLength(30);
+        expect(data[0].note).toContain("Further attempts");
+        expect(data[1].note).not.toContain("Further attempts");
       });
 
       test("[d9.3] versions are listed, shown, compared and gone back to, within what the role may change", async () => {

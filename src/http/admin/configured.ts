@@ -11,6 +11,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Resource } from "../../store/records.ts";
 import type { Page, Reader } from "../../store/reader.ts";
 import type { Writer } from "../../store/writer.ts";
+import { withoutMasks } from "../../store/secret-fields.ts";
 import { checked, problemsError } from "./input.ts";
 import { demandAddresses } from "./documents.ts";
 import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
@@ -118,11 +119,9 @@ export function checkedDocument({ schema }: DocumentRule, sent: JsonObject, befo
   return sent;
 }
 
-const MASKED = /^\*\*\* /;
-
 function unmasked(value: JsonObject): JsonObject {
   const open = (one: Json | undefined): Json | undefined => {
-    if (typeof one === "string") return MASKED.test(one) ? "kept" : one;
+    if (typeof one === "string") return withoutMasks(one, "kept");
     if (Array.isArray(one)) return one.map((each) => open(each as Json) ?? null);
     return isObject(one) ? Object.fromEntries(Object.entries(one).map(([key, each]) => [key, open(each)])) : one;
   };

@@ -11,6 +11,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../providers/settings.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import type { Problem } from "./input.ts";
+import { isMasked } from "../../store/secret-fields.ts";
 import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
 import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
@@ -61,7 +62,7 @@ function providerRule({ families }: DocumentWorld): DocumentRule {
     name: z.string().regex(PROVIDER_ID, "expected 1 to 64 small letters, digits, dashes and underscores"),
     addresses: ["base_url", "token_url"],
     problems: ({ call, name, document }) => {
-      const parsed = schema.safeParse(document);
+      const parsed = schema.safeParse(withKeptAccount(document));
       const problem = parsed.success ? providerProblem(name!, parsed.data, known) : null;
       return Promise.resolve([...(problem === null ? [] : [problem]), ...expansions(document, []), ...(call.caller.isOperator && call.place!.tenantId === OPERATOR_TENANT ? [] : machineCredentials(document))]);
     },
@@ -73,6 +74,15 @@ function expansions(value: unknown, path: readonly (string | number)[]): readonl
   if (typeof value === "string") return EXPANSION.test(value) ? [{ path, message: "expected the value itself: variables and files are expanded in the configuration file only" }] : [];
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, one]) => expansions(one, [...path, Array.isArray(value) ? Number(key) : key]));
+}
+
+/** In the place of an account that is kept and comes back masked. */
+const KEPT_ACCOUNT = JSON.stringify({ type: "service_account", client_email: "kept", private_key: "-----BEGIN PRIVATE KEY-----\n" });
+
+/** A masked key file has no form that could be judged: it was, when it was kept. */
+function withKeptAccount(document: JsonObject): JsonObject {
+  const account = inside(document["google"], "service_account");
+  return typeof account === "string" && isMasked(account) ? { ...document, google: { ...(document["google"] as JsonObject), service_account: KEPT_ACCOUNT } } : document;
 }
 
 /** Identities of the machine, and files on it, are the operator's to lend. */

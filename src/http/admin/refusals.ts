@@ -1,4 +1,5 @@
-// Rows of the audit log for attempts that were refused for want of a right. One that is repeated is told once in a minute, so that nobody fills the log.
+// Rows of the audit log for attempts that were refused for want of a right. One that is repeated is told once in a minute, and no token tells more than some
+// in that time, so that nobody fills the log.
 import type { AdminCaller, Place } from "../../auth/grants.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Actor } from "../../store/records.ts";
@@ -21,6 +22,8 @@ export interface RefusalNotes {
 
 const QUIET_MS = 60_000;
 const MAX_REMEMBERED = 1000;
+/** Rows of one access token within QUIET_MS. */
+const MAX_ROWS = 30;
 
 export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | "clock">): RefusalNotes {
   const toldAtMs = new Map<string, number>();
@@ -32,14 +35,30 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
     if (toldAtMs.size > MAX_REMEMBERED) toldAtMs.delete(toldAtMs.keys().next().value!);
     return true;
   };
+  const rows = new Map<string, { readonly sinceMs: number; count: number }>();
+  /** 1 is the first row of the token within the time; null: one too many. */
+  const rowOf = (tokenId: string): number | null => {
+    const nowMs = clock.monotonic();
+    let own = rows.get(tokenId);
+    if (own === undefined || nowMs - own.sinceMs >= QUIET_MS) {
+      if (rows.size >= MAX_REMEMBERED) rows.clear();
+      own = { sinceMs: nowMs, count: 0 };
+      rows.set(tokenId, own);
+    }
+    if (own.count >= MAX_ROWS) return null;
+    return ++own.count;
+  };
   return {
     async refused({ operation, caller, params, actor, error, place }) {
       const { token } = caller;
       const target = params["id"] ?? params["user"] ?? params["project"] ?? params["tenant"] ?? null;
       if (!isNews(`${token.id} ${operation.id} ${target ?? ""}`)) return;
+      const row = rowOf(token.id);
+      if (row === null) return;
+      const last = row === MAX_ROWS ? " Further attempts of this token within a minute are not written down." : "";
       // what somebody tried in a foreign tenant is for the own tenant to know
       const isOwn = place?.tenantId === token.tenantId;
-      const note = { action: operation.id, outcome: "refused", kind: operation.tag, ...(isOwn ? { tenantId: token.tenantId, projectId: place?.projectId ?? null } : { tenantId: token.tenantId, projectId: null }), targetId: target, note: `${error.code}: ${error.message}` } as const;
+      const note = { action: operation.id, outcome: "refused", kind: operation.tag, ...(isOwn ? { tenantId: token.tenantId, projectId: place?.projectId ?? null } : { tenantId: token.tenantId, projectId: null }), targetId: target, note: `${error.code}: ${error.message}${last}` } as const;
       try {
         await store.note(actor, note);
       } catch {
