@@ -10,6 +10,7 @@ import { handleChat } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/context.ts";
 import { openRouting, targetStandings } from "./chat/open-routing.ts";
 import type { Environment } from "./config/environment.ts";
+import { isReadableByOthers } from "./config/master-key.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { openCredentialLender, type Refused } from "./credentials/lender.ts";
@@ -112,7 +113,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const targets = () => targetStandings(routing, systemClock.monotonic());
   let ledgerStanding: () => LedgerStanding | null = () => null;
   const metrics = openMetrics(targets, () => ledgerStanding());
-  const { store } = await openDatabase({ ...options, environment });
+  const { store, keys } = await openDatabase({ ...options, environment });
+  if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
   const source = await openSnapshotSource({
     file: configFile,
     store,

@@ -1,6 +1,6 @@
 // The master key under which secrets are sealed: from the environment, or from a file, which the first start makes in the data folder where nothing is set.
 // Several keys stand one after the other: the first one seals, and all of them open, so that a key can be changed while everything runs.
-import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Variables } from "./expansion.ts";
@@ -42,6 +42,11 @@ export function findMasterKeys({ environment, dataFolder, mayCreate }: { readonl
   };
   read();
   return { file, read };
+}
+
+/** By their permissions; where the system has none, nobody. */
+export function isReadableByOthers(file: string): boolean {
+  return process.platform !== "win32" && ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
 }
 
 /** Puts a new key before those that are there. */

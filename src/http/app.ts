@@ -11,6 +11,7 @@ import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.t
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
+import { isEnabled } from "../auth/enabled-models.ts";
 import { type AccessToken, roleAtLeast } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Route } from "../core/route.ts";
@@ -169,7 +170,13 @@ async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<A
 
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {
   const narrowing = narrowingOf(token);
-  return namedRoutes(routesFor(context.snapshot(), token)).filter((route) => permitsRoute(narrowing, route));
+  const snapshot = context.snapshot();
+  return namedRoutes(routesFor(snapshot, token)).filter((route) => permitsRoute(narrowing, route) && mayAnswer(route, snapshot, token));
+}
+
+/** Whether something that it names is enabled there. */
+function mayAnswer({ targets, fallbacks }: Route, snapshot: Snapshot, token: AccessToken): boolean {
+  return targets.some(({ name }) => isEnabled(snapshot, token, name)) || fallbacks.some(({ model }) => model === null || isEnabled(snapshot, token, model.replace("/", ":")));
 }
 
 /** Throws `model_not_found`. */

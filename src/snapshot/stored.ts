@@ -11,6 +11,7 @@ import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
 import { type ProviderFamily, providerEntrySchema, providerProblem, runsInside, toProviderEntry } from "../providers/settings.ts";
+import { toolServerSchema } from "../mcp/settings.ts";
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/contents.ts";
@@ -44,6 +45,7 @@ interface Readers {
   readonly route: Read<RouteEntry>;
   readonly setting: Read<ScopeSettings>;
   readonly provider: Read<ProviderSettings>;
+  readonly tool_server: Read<unknown>;
 }
 
 interface Known {
@@ -64,6 +66,7 @@ function readersOf(families: readonly ProviderFamily[]): Readers {
     route: unlessThrown(readRoute, ({ name, document }) => routesSeen([{ routes: { [name!]: document }, defaults: {} }])),
     setting: unlessThrown(bySchema(scopeSettings.transform(toScopeSettings)), () => {}),
     provider: unlessThrown(providerReader(families), () => {}, (resource) => ({ instead: switchedOff(resource, families) })),
+    tool_server: unlessThrown(bySchema(toolServerSchema), () => {}),
   };
 }
 
@@ -88,6 +91,7 @@ export function readStored(resources: Contents["resources"], families: readonly 
     problems.push(...read.problems);
     return read.all as readonly Configured<T>[];
   };
+  all("tool_server");
   return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), routes: all("route"), settings: all("setting"), providers: all("provider"), problems };
 }
 
@@ -95,7 +99,7 @@ function readKind(kind: keyof Readers, resources: readonly OpenedResource[], rea
   const problems: string[] = [];
   const all = resources.toSorted(byName).flatMap((resource) => {
     const { one, problem } = readingOf(resource, read);
-    if (problem !== null) problems.push(`the stored ${kind} ${resource.name ?? resource.id} of ${placeOf(resource)} ${problem}`);
+    if (problem !== null) problems.push(`the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${problem}`);
     return one ?? [];
   });
   return { all, problems };

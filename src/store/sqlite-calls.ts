@@ -5,15 +5,19 @@ import { resolve } from "node:path";
 import type { WorkerReply, WorkerRequest, WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import type { LedgerRow } from "./ledger.ts";
+import { demandInPlace } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
 /** The file has to be migrated. Threads begin with what is first asked of them. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {
   const path = resolve(file);
+  const demand = demandInPlace(path);
   const writer = new CallThread({ file: path, role: "write" });
   const reader = new CallThread({ file: path, role: "read" });
   return {
     ingest: async (rows) => {
+      // they wait in the ledger: in a file that was removed they would be lost
+      demand();
       if (rows.length > 0) await writer.ask("ingest", writtenRows(rows));
     },
     prune: (before) => writer.ask("prune", before),

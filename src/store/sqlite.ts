@@ -43,14 +43,21 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
  * ever, and nobody would know.
  */
 function whileInPlace(store: Store, path: string): Store {
+  const demand = demandInPlace(path);
+  const guarded = <Args extends unknown[], T>(method: (...args: Args) => Promise<T>) => async (...args: Args): Promise<T> => {
+    demand();
+    return await method(...args);
+  };
+  // a change would be confirmed, and lost with the file that nobody finds any more
+  return { ...store, revision: guarded(store.revision), change: ((...args) => guarded(store.change)(...args)) as Store["change"], note: guarded(store.note), reseal: guarded(store.reseal) };
+}
+
+/** Asked before what is written; throws StoreError `unusable` when another file stands there than now. */
+export function demandInPlace(path: string): () => void {
   const opened = identityOf(path);
-  return {
-    ...store,
-    async revision() {
-      const now = identityOf(path);
-      if (now !== opened) throw new StoreError("unusable", `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. What is changed there is not seen here: restart the gateway.`);
-      return await store.revision();
-    },
+  return () => {
+    const now = identityOf(path);
+    if (now !== opened) throw new StoreError("unusable", `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. What is changed there is not seen here: restart the gateway.`);
   };
 }
 

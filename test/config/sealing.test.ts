@@ -1,9 +1,9 @@
 // Sealing: what opens where, what does not, and what a sealed text tells. Where the master key comes from, and how it is changed.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { addMasterKey, findMasterKeys } from "../../src/config/master-key.ts";
+import { addMasterKey, findMasterKeys, isReadableByOthers } from "../../src/config/master-key.ts";
 import { handleOf, openSealer } from "../../src/config/sealing.ts";
 
 const [A, B] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
@@ -61,6 +61,10 @@ describe("the master key", () => {
   test("is made by the first start, for its owner alone, and is the same afterwards", () => {
     const [key] = find()!.read();
     expect(statSync(join(dataFolder, "master.key")).mode & 0o777).toBe(0o600);
+    expect(isReadableByOthers(join(dataFolder, "master.key"))).toBe(false);
+    chmodSync(join(dataFolder, "master.key"), 0o640);
+    expect(isReadableByOthers(join(dataFolder, "master.key"))).toBe(true);
+    chmodSync(join(dataFolder, "master.key"), 0o600);
     expect(find()!.read()).toEqual([key!]);
     expect(find({}, false)!.read()).toEqual([key!]);
     expect(readdirSync(dataFolder)).toEqual(["master.key"]);

@@ -7,6 +7,8 @@ import { join, resolve } from "node:path";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
+import { rowOf } from "./call-records.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
 import { writes } from "../harness/store-writes.ts";
@@ -210,9 +212,16 @@ describe("[d2.6] a SQLite file that goes while it is in use is told, because rev
       const store = await openSqliteStore({ file });
       await store.migrate();
       await store.revision();
+      const calls = openSqliteCalls({ file });
       end(file);
       const error = await store.revision().then(() => null, (thrown: unknown) => thrown);
+      const changed = await writes(store).createTenant({ id: "lost", name: "lost" }).then(() => null, (thrown: unknown) => thrown);
+      const shipped = await calls.ingest([rowOf({})]).then(() => null, (thrown: unknown) => thrown);
+      await calls.close();
       await store.close();
+      // what would be confirmed and lost is refused, and calls wait in the ledger
+      expect(changed).toMatchObject({ kind: "unusable" });
+      expect(shipped).toMatchObject({ kind: "unusable" });
       expect(error).toMatchObject({ name: "StoreError", kind: "unusable" });
       expect((error as Error).message).toContain(`${file} was ${how}`);
     });

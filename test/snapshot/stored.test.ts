@@ -46,6 +46,16 @@ const put = (kind: "provider" | "route" | "policy" | "limit" | "price" | "settin
 
 const told = (): string => problems.filter(({ source: of }) => of === "store").map(({ message }) => message).join("\n");
 
+test("a tool server whose secret does not open, or that is none, is named", async () => {
+  await writes(store).createResource({ kind: "tool_server", tenantId: "acme", projectId: null, name: "search", document: { url: "https://tools.test/mcp?key=very-secret" } });
+  await writes(store).createResource({ kind: "tool_server", tenantId: "acme", projectId: null, name: "broken", document: { url: 7 } });
+  const other = await openSqliteStore({ file: join(folder, "store.db"), sealer: openSealer([new Uint8Array(32).fill(2)]) });
+  await follow("", other);
+  expect(told()).toMatch(/stored tool server search of the tenant acme is left out: url\? cannot be opened: it was sealed with the master key [0-9a-f]{8}/);
+  expect(told()).toContain("stored tool server broken of the tenant acme is left out: url");
+  await other.close();
+});
+
 describe("a stored provider", () => {
   test("that answers inside the gateway needs no guard: it calls no address", async () => {
     await put("provider", "mine", { type: "sandbox" });

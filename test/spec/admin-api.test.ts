@@ -314,6 +314,18 @@ for (const kind of kinds)
         expect(trespass.map((row: any) => [row.action, row.actor.user_id, row.tenant_id])).toEqual([["deleteProjectLimit", "beta-owner", "beta"]]);
       });
 
+      test("[d1.4] [d9.1] a route of which nothing is enabled is not listed", async () => {
+        for (const [name, more] of [["echoes", { targets: ["sandbox:echo"] }], ["dead", { targets: ["sandbox:assistant"] }], ["saved", { targets: ["sandbox:assistant"], fallbacks: ["sandbox/echo"] }]] as const)
+          expect((await world.send("acme.admin", "POST", `${A}/projects/app/routes`, { name, ...more })).status).toBe(201);
+        const { body: made } = await world.send("acme.admin", "POST", `${A}/projects/app/tokens`, { name: "lister" });
+        const names = async (): Promise<readonly string[]> => (await world.send(made.token, "GET", "/api/v1/models")).body.data.map(({ id }: any) => id);
+        expect(await names()).toEqual(expect.arrayContaining(["echoes", "dead", "saved"]));
+        await world.send("acme.admin", "PUT", `${A}/projects/app/settings`, { models: ["sandbox:echo"] });
+        expect((await names()).filter((name) => ["echoes", "dead", "saved"].includes(name))).toEqual(["echoes", "saved"]);
+        await world.send("acme.admin", "DELETE", `${A}/projects/app/settings`);
+        for (const name of ["echoes", "dead", "saved"]) await world.send("acme.admin", "DELETE", `${A}/projects/app/routes/${name}`);
+      });
+
       test("[d9.3] attempts that are refused fill no log: of one token so many rows a minute, the last of which says so", async () => {
         for (let each = 0; each < 60; each++) expect((await world.send("beta.viewer", "DELETE", `${A}/projects/lab/limits/lim_${each}`)).status).toBe(403);
         const { data } = (await world.send("beta.owner", "GET", `${A}/tenants/beta/audit?outcome=refused&user_id=beta-viewer&limit=100`)).body;
