@@ -62,13 +62,13 @@ class TakenBack extends Error {
   }
 }
 
-/**
- * One transaction of writes. It moves the revision first: that row is the lock under which reading, deciding and writing is one step on
- * every database, in whatever isolation its transactions run.
- */
+/** Whatever a database has as its default: a stricter one would refuse whoever had to wait for the lock. */
+const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
+
+/** One transaction of writes. It moves the revision first: that row is the lock under which reading, deciding and writing is one step on every database. */
 async function changing<T>(db: Db, { sealer, clock = systemClock, announce }: KyselyStoreOptions, actor: Actor, work: (writer: Writer) => Promise<T>, { dryRun = false }: ChangeOptions): Promise<Changed<T>> {
   try {
-    return await db.transaction().execute(async (tx) => {
+    return await beginWriting(db).execute(async (tx) => {
       const counter = await moveRevision(tx);
       const atMs = clock.now();
       const { writer, written } = openWriter(tx, { actor, nowMs: atMs, sealer });
@@ -88,7 +88,7 @@ async function changing<T>(db: Db, { sealer, clock = systemClock, announce }: Ky
 /** The revision moves with it, so that every gateway reads again and finds the new key. */
 function resealing(db: Db, { sealer, clock = systemClock, announce }: KyselyStoreOptions): Promise<Resealed> {
   if (sealer === null) throw new StoreError("sealed", "There is no master key.");
-  return db.transaction().execute(async (tx) => {
+  return beginWriting(db).execute(async (tx) => {
     const counter = await moveRevision(tx);
     const done = await reseal(tx, sealer);
     const note = `${done.resealed} rows are under the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be opened`}.`;

@@ -120,6 +120,17 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await store.close();
   }, 30_000);
 
+  test("writers of several replicas wait for each other, also where the database is serializable by default", async () => {
+    const url = await server!.newDatabase();
+    await statement(url, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'serializable'`);
+    const stores = [0, 1, 2].map(() => openPostgresDatabase({ url }).store);
+    await stores[0]!.migrate();
+    await Promise.all(Array.from({ length: 60 }, (_, index) => writes(stores[index % 3]!).createTenant({ id: `t${index}`, name: "one of many" })));
+    expect((await stores[0]!.readContents()).identities.tenants).toHaveLength(60);
+    expect(await stores[1]!.revision()).toBe("60");
+    for (const store of stores) await store.close();
+  }, 30_000);
+
   test("an address that is none is refused without being repeated", () => {
     for (const url of ["mysql://user:hidden@host/db", "hidden", "postgresql://"]) {
       const attempt = (): unknown => openPostgresDatabase({ url });
