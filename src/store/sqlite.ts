@@ -44,12 +44,26 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
  */
 function whileInPlace(store: Store, path: string): Store {
   const demand = demandInPlace(path);
-  const guarded = <Args extends unknown[], T>(method: (...args: Args) => Promise<T>) => async (...args: Args): Promise<T> => {
-    demand();
-    return await method(...args);
-  };
   // a change would be confirmed, and lost with the file that nobody finds any more
-  return { ...store, revision: guarded(store.revision), change: ((...args) => guarded(store.change)(...args)) as Store["change"], note: guarded(store.note), reseal: guarded(store.reseal) };
+  return {
+    ...store,
+    async revision() {
+      demand();
+      return await store.revision();
+    },
+    async change(actor, work, options) {
+      demand();
+      return await store.change(actor, work, options);
+    },
+    async note(actor, note) {
+      demand();
+      await store.note(actor, note);
+    },
+    async reseal() {
+      demand();
+      return await store.reseal();
+    },
+  };
 }
 
 /** Asked before what is written; throws StoreError `unusable` when another file stands there than now. */
