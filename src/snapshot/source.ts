@@ -174,7 +174,7 @@ class FollowingSource implements SnapshotSource {
       const { store } = this.#options;
       if (again || (await store.revision()) !== this.#contents.revision) {
         const contents = await store.readContents(again ? null : this.#contents);
-        await readAhead(contents.resources, this.#options.families);
+        await readAhead(contents.resources, this.#options.families, this.#clock);
         this.#swap(this.#configuration, contents);
       }
       this.#storeFailed = null;

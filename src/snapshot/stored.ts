@@ -7,6 +7,7 @@ import { type BudgetDocument, budgetSchema, type LimitDocument, limitSchema } fr
 import { compilePolicies } from "../auth/policies.ts";
 import { type PolicyDocument, policySchema, unreadablePolicy } from "../auth/policy-settings.ts";
 import { scopeSettings, toScopeSettings } from "../config/sections.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
@@ -121,16 +122,16 @@ function readingOf(resource: OpenedResource, read: Read<unknown>): Known {
 const SLICE_MS = 5;
 
 /** Reads what is new, which compiles rules and patterns, a slice at a time: calls go on in between, and readStored() finds it done. */
-export async function readAhead(resources: Contents["resources"], families: readonly ProviderFamily[]): Promise<void> {
+export async function readAhead(resources: Contents["resources"], families: readonly ProviderFamily[], clock: Pick<Clock, "monotonic">): Promise<void> {
   const readers = readersOf(families);
-  let endsMs = performance.now() + SLICE_MS;
+  let endsMs = clock.monotonic() + SLICE_MS;
   for (const kind of Object.keys(readers) as (keyof Readers)[])
     for (const resource of resources[kind]) {
       if (readings.has(resource)) continue;
       readingOf(resource, readers[kind]);
-      if (performance.now() < endsMs) continue;
+      if (clock.monotonic() < endsMs) continue;
       await new Promise<void>((resolve) => setImmediate(resolve));
-      endsMs = performance.now() + SLICE_MS;
+      endsMs = clock.monotonic() + SLICE_MS;
     }
 }
 
