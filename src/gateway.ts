@@ -20,6 +20,7 @@ import { createApp } from "./http/app.ts";
 import { openServer } from "./http/server.ts";
 import { openTraffic } from "./http/traffic.ts";
 import { type Log, openLog } from "./observe/log.ts";
+import type { LimitStoreFigures } from "./observe/limit-store-gauges.ts";
 import { type Metrics, openMetrics } from "./observe/metrics.ts";
 import { batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
@@ -80,14 +81,14 @@ function dependencies(source: SnapshotSource, limits: LimitStore, ledger: OpenLe
 }
 
 /** In memory, or where all replicas count: that driver is loaded only then. */
-async function openLimits({ dataFolder, limitStore }: ServerOptions, kept: Pick<MemoryLimitsOptions, "keeper" | "journalled">, log: Log, onFault: (fault: unknown) => void): Promise<LimitStore> {
+async function openLimits({ dataFolder, limitStore }: ServerOptions, kept: Pick<MemoryLimitsOptions, "keeper" | "journalled">, log: Log, onAnswered: (seconds: number) => void, onFault: (fault: unknown) => void): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) return openMemoryLimits({ clock: systemClock, ...kept, onFault });
   const { openValkeyLimits } = await import("./admission/valkey/valkey.ts");
   const onState = (state: "away" | "back", error: unknown): void => {
     if (state === "back") log.info({ source: "limit_store" }, "the store of the limits is reached again");
     else log.warn({ source: "limit_store", error_detail: error instanceof Error ? error.message : String(error) }, "the store of the limits cannot be reached: each limit does what its on_store_failure says");
   };
-  return openValkeyLimits({ ...limitStore, clock: systemClock, folder: join(dataFolder, "leases"), onState, onFault });
+  return openValkeyLimits({ ...limitStore, clock: systemClock, folder: join(dataFolder, "leases"), onState, onAnswered, onFault });
 }
 
 /** One port for all targets: the sandbox answers in this process, everything else over the network. */
@@ -112,7 +113,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const routing = openRouting(Math.random);
   const targets = () => targetStandings(routing, systemClock.monotonic());
   let ledgerStanding: () => LedgerStanding | null = () => null;
-  const metrics = openMetrics(targets, () => ledgerStanding());
+  let limitStoreFigures: () => LimitStoreFigures | null = () => null;
+  const metrics = openMetrics(targets, () => ledgerStanding(), () => limitStoreFigures());
   const { store, keys } = await openDatabase({ ...options, environment });
   if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
   const source = await openSnapshotSource({
@@ -145,7 +147,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
-  const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, onFault);
+  const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, metrics.limitStoreAnswered, onFault);
+  limitStoreFigures = () => limits.figures?.() ?? null;
   const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,

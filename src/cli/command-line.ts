@@ -53,6 +53,7 @@ function createProgram(setCode: (code: number) => void): Command {
     .addOption(json())
     .action(async (options) => setCode(await (await import("./key.ts")).rotate(options, readEnvironment())));
   addAdminCommands(program);
+  addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
   addPolicyTest(program.commands.find((command) => command.name() === "policy")!, setCode);
   gatewayOptions(program.command("apply").description("make the gateway what documents say: print what changes, and change it; a second run changes nothing"))
     .requiredOption("-f, --file <path...>", "files and folders of YAML documents; - is standard input")
@@ -96,6 +97,18 @@ function createProgram(setCode: (code: number) => void): Command {
   program.command("check").description("read a configuration file and say what is wrong with it").argument("<config>").addOption(json()).action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
   program.command("version").description("print the version").addOption(json()).action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));
   return program;
+}
+
+/** Beside what the admin API has for limits: at the store in which several gateways count. */
+function addLimitReconcile(limits: Command): void {
+  limits
+    .command("reconcile")
+    .description("write off what gateways that never come back had borrowed of budgets without end, at the store of the limits")
+    .option("--dry-run", "print what would be written off, and change nothing")
+    .option("--replica <id...>", "only of these, also when they were seen within the last minute (default: all that were not)")
+    .addOption(config())
+    .addOption(json())
+    .action(async (options) => (await import("./limit-reconcile.ts")).limitReconcile(options, readEnvironment()));
 }
 
 /** Beside what the admin API has for policies. */

@@ -4,6 +4,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { CallRecord } from "../core/record.ts";
 import type { LedgerStanding } from "../store/open-ledger.ts";
 import { ledgerGauges } from "./ledger-gauges.ts";
+import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.ts";
 import type { Observer } from "./observer.ts";
 
 const MAX_MODELS = 500;
@@ -16,6 +17,8 @@ export interface Metrics extends Observer {
   readonly inFlight: { inc(): void; dec(): void };
   /** A budget has reached a threshold. */
   thresholdReached(budgetId: string): void;
+  /** The store of the limits has answered after so long. */
+  readonly limitStoreAnswered: (seconds: number) => void;
   /** The text exposition format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -35,18 +38,20 @@ export interface TargetStanding {
   readonly openForMs: number | null;
 }
 
-/** `targets` and `ledger` are asked when metrics are read. */
-export function openMetrics(targets: () => readonly TargetStanding[], ledger: () => LedgerStanding | null = () => null): Metrics {
+/** `targets`, `ledger` and `limitStore` are asked when metrics are read. */
+export function openMetrics(targets: () => readonly TargetStanding[], ledger: () => LedgerStanding | null = () => null, limitStore: () => LimitStoreFigures | null = () => null): Metrics {
   const registry = new Registry();
   const meters = metersOf(registry);
   targetGauges(registry, targets);
   ledgerGauges(registry, ledger);
+  const limitStoreAnswered = limitStoreGauges(registry, limitStore);
   const boundedModel = bounded(MAX_MODELS);
   const boundedRule = bounded(MAX_RULES);
   const groups = new Map<string, Group>();
 
   return {
     inFlight: meters.inFlight,
+    limitStoreAnswered,
     contentType: registry.contentType,
     thresholdReached: (budgetId) => meters.thresholds.inc({ budget: boundedRule(budgetId) }),
     text() {

@@ -2,6 +2,7 @@
 // when it is almost right is planted, and found. DRAGOMAN_TEST_SEED=<seed> repeats one world.
 import { describe, expect, test } from "bun:test";
 import { seedsFrom } from "./simulation/chance.ts";
+import { simulateLocalShare } from "./simulation/local-share.ts";
 import { type PlantedFault, simulate } from "./simulation/world.ts";
 
 const WORLDS = 2000;
@@ -34,5 +35,28 @@ describe("replicas that borrow parts of limits", () => {
   test.each(PLANTED)("a planted fault is found: %s", (planted) => {
     const found = seedsFrom(1, WORLDS_A_FAULT).find((seed) => simulate(seed, planted).fault !== null);
     if (process.env["DRAGOMAN_TEST_SEED"] === undefined) expect(found).toBeDefined();
+  }, 120_000);
+});
+
+const CUT_WORLDS = 300;
+describe("replicas that are cut off, under `local_share`", () => {
+  test("admit alone at most their share of what they knew to be left, and of the limit in any window: at the worst as much again as the limit over all", () => {
+    const sums = { alone: 0, excess: 0 };
+    for (const seed of seedsFrom(1, CUT_WORLDS)) {
+      const { fault, alone, excess } = simulateLocalShare(seed);
+      if (fault !== null) throw new Error(`DRAGOMAN_TEST_SEED=${seed}: ${fault}`);
+      // and what each share is rounded up by
+      expect(excess).toBeLessThanOrEqual(1.2);
+      sums.alone += alone;
+      sums.excess = Math.max(sums.excess, excess);
+    }
+    if (process.env["DRAGOMAN_TEST_SEED"] !== undefined) return;
+    expect(sums.alone).toBeGreaterThan(CUT_WORLDS * 10);
+    // the bound is stated because it is needed
+    expect(sums.excess).toBeGreaterThan(0.2);
+  }, 120_000);
+
+  test("a share that is not divided is found", () => {
+    expect(seedsFrom(1, CUT_WORLDS).some((seed) => simulateLocalShare(seed, "no division").fault !== null)).toBe(true);
   }, 120_000);
 });

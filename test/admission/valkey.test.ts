@@ -8,6 +8,7 @@ import { Redis } from "ioredis";
 import { isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
 import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
+import { openMetrics } from "../../src/observe/metrics.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
 import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
 
@@ -201,5 +202,30 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     expect(forever.filter((key) => Number(/u(\d+)$/.exec(key)![1]) % 2 === 1)).toEqual([]);
     expect(forever).toHaveLength(20);
     redisClient.disconnect();
+  }, 30_000);
+
+  test("[d9.5] metrics tell how many reservations asked the store and how long it took, what is borrowed, and whether the store is away", async () => {
+    let store: Awaited<ReturnType<typeof openValkeyLimits>> | null = null;
+    const metrics = openMetrics(() => [], () => null, () => store?.figures() ?? null);
+    expect(await metrics.text()).not.toContain("way=");
+    store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null, onAnswered: metrics.limitStoreAnswered });
+    const account = accountOf({ id: "measured", unit: "tokens", limit: 100_000, onStoreFailure: "open" });
+    for (let n = 0; n < 200; n++) (await reserved(store, needOf(account, 10))).settle([10]);
+    const figure = async (name: string): Promise<number> => Number((await metrics.text()).split("\n").find((line) => line.startsWith(`dragoman_limit_store_${name} `))?.split(" ").at(-1));
+    const [leased, asked] = [await figure('reservations_total{way="leased"}'), await figure('reservations_total{way="asked"}')];
+    expect(leased + asked).toBe(200);
+    expect(leased).toBeGreaterThan(100);
+    expect(await figure('leased_units{unit="tokens"}')).toBeGreaterThan(0);
+    expect(await figure("round_trip_seconds_count")).toBeGreaterThanOrEqual(asked > 0 ? 1 : 0);
+    expect(await figure("round_trip_seconds_sum")).toBeGreaterThan(0);
+    expect([await figure("away"), await figure('reservations_total{way="alone"}')]).toEqual([0, 0]);
+    redis.freeze();
+    await Bun.sleep(1800);
+    (await reserved(store, needOf(account, 10))).settle([10]);
+    expect([await figure("away"), await figure('reservations_total{way="alone"}'), await figure('leased_units{unit="tokens"}')]).toEqual([1, 1, Number.NaN]);
+    redis.thaw();
+    await Bun.sleep(800);
+    expect(await figure("away")).toBe(0);
+    await store.close();
   }, 30_000);
 });

@@ -96,7 +96,7 @@ describe("docs/operations.md", () => {
     expect(sorted(told)).toEqual(sorted(written));
   });
   test("metrics: name, type, labels and help of each", async () => {
-    const metrics = openMetrics(() => [{ target: "openai:gpt-4o", state: "open", inFlight: 1, waiting: 0, firstContentMs: null, openForMs: 1 }]);
+    const metrics = openMetrics(() => [{ target: "openai:gpt-4o", state: "open", inFlight: 1, waiting: 0, firstContentMs: null, openForMs: 1 }], () => null, () => ({ isAway: false, leased: 1, asked: 1, alone: 0, leasedUnits: { requests: 1 } }));
     metrics.publish({ ...FULL, status: 200, explained: false });
     metrics.thresholdReached("bud_1");
     const text = await metrics.text();

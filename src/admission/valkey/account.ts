@@ -1,5 +1,6 @@
 // What a replica knows of one account: the leases that it may spend, what it has charged by bucket, and what it has yet to tell the store. Every change of
 // `mine` that the store does not know of stands in `adds` too, so that the store's figure plus `adds` is always `mine`.
+import type { LimitRule, LimitUnit } from "../../core/limit.ts";
 import type { Standing } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import type { AccountKind } from "./protocol.ts";
@@ -32,6 +33,7 @@ interface Outage {
 
 export interface ReplicaAccount extends WindowShape {
   readonly key: string;
+  readonly unit: LimitUnit;
   readonly kind: AccountKind;
   limit: number;
   leases: Lease[];
@@ -69,9 +71,10 @@ export interface ReplicaAccount extends WindowShape {
   line: number;
 }
 
-export function newAccount(key: string, shape: WindowShape, limit: number, units: number, nowMs: number): ReplicaAccount {
+export function newAccount(key: string, shape: WindowShape, { unit, limit }: Pick<LimitRule, "unit" | "limit">, units: number, nowMs: number): ReplicaAccount {
   return {
     key,
+    unit,
     kind: shape.kind,
     windowMs: shape.windowMs,
     limit,

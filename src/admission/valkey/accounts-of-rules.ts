@@ -64,7 +64,7 @@ export class AccountsOfRules {
     const value = values.size < MAX_VALUES ? asked : "";
     account = values.get(value);
     if (account === undefined) {
-      account = newAccount(this.#options.keys.account(rule, value), this.#options.shapeOf(rule), rule.limit, units, now.monoMs);
+      account = newAccount(this.#options.keys.account(rule, value), this.#options.shapeOf(rule), rule, units, now.monoMs);
       values.set(value, account);
       channel.accounts.add(account);
     }

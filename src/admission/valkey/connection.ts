@@ -27,13 +27,33 @@ type Scripted = Readonly<Record<typeof COMMAND, (...args: readonly (string | num
 /** At the start so long is waited for the connection. */
 const READY_MS = 1500;
 
-/** Connected, unless that takes too long: then it goes on trying. The library is loaded here, where a store is configured, and nowhere else. */
-export async function openConnection({ url, clusterNodes }: ConnectionOptions): Promise<Connection> {
+/** Connected, unless that takes too long: then it goes on trying. */
+export async function openConnection(options: ConnectionOptions): Promise<Connection> {
+  const client = await openClient(options, TIMINGS.answerMs);
+  let fault: unknown = null;
+  client.on("error", (error: unknown) => void (fault = error));
+  client.on("ready", () => void (fault = null));
+  client.defineCommand(COMMAND, { lua: STORE_SCRIPT });
+  return {
+    async talk(message) {
+      try {
+        return await (client as unknown as Scripted)[COMMAND](message.keys.length, ...message.keys, encodeMessage(message));
+      } catch (error) {
+        // that there is no connection says less than why there is none
+        throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
+      }
+    },
+    close: () => client.disconnect(),
+  };
+}
+
+/** The library is loaded here, where a store is configured, and nowhere else. */
+export async function openClient({ url, clusterNodes }: ConnectionOptions, commandTimeout: number): Promise<Redis | Cluster> {
   const library = await import("ioredis");
   const retryStrategy = (tries: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
   // a server that was demoted goes on answering, that it may not write: the address may lead to another by now
   const reconnectOnError = (error: Error): boolean => error.message.includes("READONLY");
-  const shared = { reconnectOnError, commandTimeout: TIMINGS.answerMs, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, enableOfflineQueue: false, enableAutoPipelining: false };
+  const shared = { reconnectOnError, commandTimeout, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, enableOfflineQueue: false, enableAutoPipelining: false };
   let client: Redis | Cluster;
   if (clusterNodes === null) client = new library.Redis(url, { ...shared, retryStrategy });
   else {
@@ -46,20 +66,7 @@ export async function openConnection({ url, clusterNodes }: ConnectionOptions): 
     client = new library.Cluster(nodes, { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy, slotsRefreshTimeout: CONNECT_MS });
   }
   // without a listener an error of the connection would end the process; each is seen where its command fails
-  let fault: unknown = null;
-  client.on("error", (error: unknown) => void (fault = error));
-  client.on("ready", () => void (fault = null));
-  client.defineCommand(COMMAND, { lua: STORE_SCRIPT });
+  client.on("error", () => {});
   await Promise.race([new Promise<void>((resolve) => void client.once("ready", resolve)), Bun.sleep(READY_MS)]);
-  return {
-    async talk(message) {
-      try {
-        return await (client as unknown as Scripted)[COMMAND](message.keys.length, ...message.keys, encodeMessage(message));
-      } catch (error) {
-        // that there is no connection says less than why there is none
-        throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
-      }
-    },
-    close: () => client.disconnect(),
-  };
+  return client;
 }

@@ -2,7 +2,7 @@
 // away each rule's `on_store_failure` decides. It has no socket and no timer: see valkey.ts, and test/admission/simulation, which plays it.
 import type { Account, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
-import { giveBack, isLow, type Lease, leaseWithRoom, type Moment, noteDemand, owe, type ReplicaAccount, spend, standingOf } from "./account.ts";
+import { giveBack, isLow, isOver, type Lease, leaseWithRoom, type Moment, noteDemand, owe, type ReplicaAccount, spend, standingOf } from "./account.ts";
 import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
 import { chargeAlone, refusalAlone, shortageOf } from "./alone.ts";
 import { fail, flush, hear, tick } from "./channel.ts";
@@ -24,14 +24,13 @@ type Result = Reservation | Shortage;
 
 /** As the metrics tell it. */
 export interface ReplicaCounts {
-  /** Reservations that were asked for, and those of them that had to ask the store. */
-  readonly reservations: number;
+  /** Reservations that leases answered, that asked the store, and that `on_store_failure` decided, some of them after they had asked. */
+  readonly leased: number;
   readonly asked: number;
-  /** Reservations that `on_store_failure` decided. */
   readonly alone: number;
-  /** Accounts of which units are borrowed now. */
-  readonly leasedAccounts: number;
-  /** Accounts that are kept in memory. */
+  /** Borrowed now and not spent, by unit. */
+  readonly leasedUnits: Readonly<Record<string, number>>;
+  /** That are kept in memory. */
   readonly accounts: number;
 }
 
@@ -55,7 +54,7 @@ export class Replica implements TakenFrom {
   readonly #held = new Set<Taken>();
   #openReservations = 0;
   #sweptMs = 0;
-  #reservations = 0;
+  #leased = 0;
   #asked = 0;
   #alone = 0;
 
@@ -75,7 +74,6 @@ export class Replica implements TakenFrom {
   reserve(asked: readonly Need[], done: (result: Result) => void): Result | null {
     const now = this.#options.now();
     if (asked.length === 0) return new Taken(this, this.#accounts.channelOf(""), [], [], [], []);
-    this.#reservations += 1;
     const needs = asked.every(({ units }) => wholeUnits(units) === units) ? asked : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
     return this.#reserveHere(needs, now) ?? this.#ask(needs, now, done);
   }
@@ -132,12 +130,15 @@ export class Replica implements TakenFrom {
   }
 
   counts(): ReplicaCounts {
-    let [leasedAccounts, accounts] = [0, 0];
+    const now = this.#options.now();
+    const leasedUnits: Record<string, number> = {};
+    let accounts = 0;
     for (const channel of this.#accounts.channels()) {
-      leasedAccounts += channel.leased.size;
       accounts += channel.accounts.size;
+      for (const { unit, leases } of channel.leased)
+        for (const lease of leases) if (lease.left > 0 && !isOver(lease, now)) leasedUnits[unit] = (leasedUnits[unit] ?? 0) + lease.left;
     }
-    return { reservations: this.#reservations, asked: this.#asked, alone: this.#alone, leasedAccounts, accounts };
+    return { leased: this.#leased, asked: this.#asked, alone: this.#alone, leasedUnits, accounts };
   }
 
   taken(taken: Taken): void {
@@ -210,6 +211,7 @@ export class Replica implements TakenFrom {
       }
     }
     if (isShort) flush(channel, now, this.#channelOptions);
+    this.#leased += 1;
     return new Taken(this, channel, needs, accounts, buckets, usedBefore);
   }
 

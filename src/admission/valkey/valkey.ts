@@ -8,7 +8,7 @@ import { type Connection, type ConnectionOptions, openConnection } from "./conne
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
 import { openReach } from "./reach.ts";
-import { Replica, shapeOfRule } from "./replica.ts";
+import { Replica, type ReplicaCounts, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
 
 export interface ValkeyLimitsOptions extends ConnectionOptions {
@@ -17,6 +17,8 @@ export interface ValkeyLimitsOptions extends ConnectionOptions {
   readonly folder: string | null;
   /** It is not reached, also when that was told a minute ago; or is reached again. */
   readonly onState?: (state: "away" | "back", error: unknown) => void;
+  /** From a message to its answer. */
+  readonly onAnswered?: (seconds: number) => void;
   /** The journal cannot be written or read. */
   readonly onFault?: (fault: unknown) => void;
 }
@@ -30,8 +32,12 @@ const DRAIN_MS = 2 * TIMINGS.answerMs;
 const MAX_VALUE = 80;
 const GREETING = "-";
 
-export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<LimitStore> {
-  const { clock, folder, onFault = () => {}, onState = () => {} } = options;
+export interface ValkeyLimits extends LimitStore {
+  figures(): ReplicaCounts & { readonly isAway: boolean };
+}
+
+export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<ValkeyLimits> {
+  const { clock, folder, onFault = () => {}, onState = () => {}, onAnswered = () => {} } = options;
   const connection = await openConnection(options);
   const id = newTraceId();
   const journal = folder === null ? null : openJournal(folder, id, onFault);
@@ -49,6 +55,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
     },
   });
   const talk = async (tag: string, message: MessageWithKeys): Promise<void> => {
+    const sentMs = clock.monotonic();
     let answer: Answer;
     try {
       answer = await connection.talk(message);
@@ -58,6 +65,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
       return;
     }
     reach.heard(tag);
+    onAnswered((clock.monotonic() - sentMs) / 1000);
     replica.hear(tag, message.sequence, answer);
   };
   const graves = openGraves({ folder, id, connection, keys, clock, onFault });
@@ -81,6 +89,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Li
       const away = reach.away();
       return away === null ? null : { forMs: clock.monotonic() - away.sinceMs, reason: away.error instanceof Error ? away.error.message : String(away.error) };
     },
+    figures: () => ({ ...replica.counts(), isAway: reach.away() !== null }),
     async close() {
       clearInterval(timer);
       const endsMs = clock.monotonic() + DRAIN_MS;

@@ -1,0 +1,98 @@
+// Writes off by hand what gateways that never come back had borrowed of budgets without end: every other window gives it back by ending. Only an operator can
+// know that one never comes back, and that little of it was spent: what one spends after its last report, a tenth of a second, nobody hears of. One that does all the same states what it has really charged before anything else (rules 8 and 10 of docs/decisions/0017).
+import type { Cluster, Redis } from "ioredis";
+import { type ConnectionOptions, openClient } from "./connection.ts";
+import { keysOf } from "./valkey.ts";
+
+export interface WrittenOff {
+  readonly replica: string;
+  /** By the store's clock. */
+  readonly seenMs: number;
+  readonly tenant: string;
+  readonly budget: string;
+  /** As in the rule: `tokens` or `nano_usd`. */
+  readonly unit: string;
+  /** The value of the budget's scope, or its hash, where each has an account of its own. */
+  readonly value: string;
+  readonly units: number;
+}
+
+export interface ReconcileOptions extends ConnectionOptions {
+  /** Only these; null: all that were not seen for a minute. */
+  readonly replicas: readonly string[] | null;
+  readonly dryRun: boolean;
+}
+
+const SILENT_MS = 60_000;
+/** One that is named: longer than a replica that holds anything is silent while it lives, and longer than any lease. */
+const NAMED_SILENT_MS = 5000;
+const ANSWERS_WITHIN_MS = 5000;
+const SCANNED_AT_ONCE = 1000;
+const TOTAL_ACCOUNTS = "dragoman:{*}:a:*:budget.*.total:*";
+const ACCOUNT_KEY = /^dragoman:\{(?<tenant>[^}]*)\}:a:(?<budget>.+):budget\.(?<unit>\w+)\.total:(?<value>.*)$/s;
+
+/**
+ * KEYS: replicas, group, account, the replica's part of it. ARGV: replica, how long it has to be silent, 1 to change anything. Gives the units and when it was
+ * last seen. It looks and writes at once: a replica that is back between two commands would lose what it used since.
+ */
+const SCRIPT = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local at, idle = string.match(redis.call('HGET', KEYS[3], 'h:' .. ARGV[1]) or '', '%d+:(%d+):(%d+)')
+if not at then return { 0, 0 } end
+local seen = math.max(tonumber(at), tonumber(redis.call('HGET', KEYS[2], 's:' .. ARGV[1]) or '0'), tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0'))
+local units = math.min(tonumber(idle), tonumber(redis.call('HGET', KEYS[4], '0') or '0'), tonumber(redis.call('HGET', KEYS[3], 'b:0') or '0'))
+if now - seen < tonumber(ARGV[2]) or units <= 0 then return { 0, seen } end
+if ARGV[3] == '1' then
+  local less = string.format('%.0f', -units)
+  redis.call('HINCRBY', KEYS[3], 'b:0', less)
+  redis.call('HINCRBY', KEYS[4], '0', less)
+  redis.call('HDEL', KEYS[3], 'h:' .. ARGV[1])
+  -- whatever it still has to say, it says by stating all of it
+  redis.call('HDEL', KEYS[2], 'j:' .. ARGV[1])
+end
+return { units, seen }
+`;
+
+/** Rejects when the store does not answer. */
+export async function reconcile(options: ReconcileOptions): Promise<readonly WrittenOff[]> {
+  const client = await openClient(options, ANSWERS_WITHIN_MS);
+  const keys = keysOf(options.clusterNodes !== null);
+  const found: WrittenOff[] = [];
+  try {
+    for await (const key of totalAccounts(client)) {
+      const { tenant, budget, unit, value } = ACCOUNT_KEY.exec(key)!.groups as Record<"tenant" | "budget" | "unit" | "value", string>;
+      const [, live, group] = keys.group(tenant);
+      for (const replica of holders(await client.hkeys(key), options.replicas)) {
+        const silentMs = options.replicas === null ? SILENT_MS : NAMED_SILENT_MS;
+        const [units, seenMs] = (await client.eval(SCRIPT, 4, live!, group!, key, keys.own(key, replica), replica, silentMs, options.dryRun ? 0 : 1)) as [number, number];
+        if (units > 0) found.push({ replica, seenMs, tenant, budget, unit, value, units });
+      }
+    }
+  } finally {
+    client.disconnect();
+  }
+  return found.toSorted((a, b) => a.seenMs - b.seenMs);
+}
+
+function holders(fields: readonly string[], only: readonly string[] | null): readonly string[] {
+  const ids = fields.filter((field) => field.startsWith("h:")).map((field) => field.slice(2));
+  return only === null ? ids : ids.filter((id) => only.includes(id));
+}
+
+async function* totalAccounts(client: Redis | Cluster): AsyncGenerator<string> {
+  const nodes = "nodes" in client ? client.nodes("master") : [client];
+  const seen = new Set<string>();
+  for (const node of nodes) {
+    let cursor = "0";
+    do {
+      const [next, keys] = await node.scan(cursor, "MATCH", TOTAL_ACCOUNTS, "COUNT", SCANNED_AT_ONCE);
+      cursor = next;
+      for (const key of keys) {
+        if (seen.has(key) || !ACCOUNT_KEY.test(key)) continue;
+        seen.add(key);
+        yield key;
+      }
+    } while (cursor !== "0");
+  }
+}

@@ -1,0 +1,36 @@
+// `dragoman limit reconcile`: what gateways that never come back had borrowed of `total` budgets is written off, at the store of the limits.
+import { reconcile, type WrittenOff } from "../admission/valkey/reconcile.ts";
+import type { Environment } from "../config/environment.ts";
+import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
+import { PROVIDER_FAMILIES } from "../gateway.ts";
+import { loadConfiguration } from "../snapshot/configuration.ts";
+import { StoreError } from "../store/store.ts";
+import { printJson, printLine, printTable } from "./output.ts";
+
+export interface ReconcileFlags {
+  readonly config?: string;
+  readonly replica?: readonly string[];
+  readonly dryRun?: true;
+  readonly json?: true;
+}
+
+/** Throws ConfigurationError and StoreError. */
+export async function limitReconcile(flags: ReconcileFlags, environment: Environment): Promise<void> {
+  const file = resolveConfigFile({ flags, environment });
+  const { limitStore } = resolveServerOptions({ flags: {}, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  if (limitStore === null) throw new StoreError("unusable", "No store of limits is configured (limit_store.url, DRAGOMAN_LIMIT_STORE_URL): one gateway counts alone, and nothing is borrowed.");
+  const dryRun = flags.dryRun === true;
+  let found: readonly WrittenOff[];
+  try {
+    found = await reconcile({ ...limitStore, replicas: flags.replica ?? null, dryRun });
+  } catch (error) {
+    throw new StoreError("busy", `The store of the limits at ${new URL(limitStore.url).host} did not answer: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (flags.json === true) {
+    printJson({ dry_run: dryRun, written_off: found.map(({ seenMs, ...rest }) => ({ ...rest, last_seen: new Date(seenMs).toISOString() })) });
+    return;
+  }
+  if (found.length > 0) printTable(["REPLICA", "LAST SEEN", "TENANT", "BUDGET", "VALUE", "UNIT", "UNITS"], found.map(({ replica, seenMs, tenant, budget, value, unit, units }) => [replica, new Date(seenMs).toISOString(), tenant, budget, value, unit, String(units)]));
+  if (found.length === 0) printLine("Nothing is borrowed of budgets without end by gateways that are gone.");
+  else printLine(dryRun ? "This would be written off; run it again without --dry-run." : "This is written off.");
+}

@@ -1,0 +1,165 @@
+// What is written off by hand: the leases of gateways that never come back, on budgets without end; and what becomes of it when one does all the same.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Redis } from "ioredis";
+import { reconcile } from "../../src/admission/valkey/reconcile.ts";
+import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
+import { runCli } from "../harness/gateway-process.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
+
+const binary = findServer("redis-server");
+if (binary === null) console.log("skipped: there is no redis-server on this machine");
+
+const totalOf = (id: string) => accountOf({ id, kind: "budget", unit: "tokens", window: "total", limit: 100_000 });
+const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).pathname);
+
+/** Says what it has used, while it holds a lease, and goes on when it is told to. */
+const borrower = (url: string, nodes: readonly string[] | null, id: string): string => `
+  const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});
+  const { systemClock } = await import(${module("../../src/core/clock.ts")});
+  const store = await openValkeyLimits({ url: ${JSON.stringify(url)}, clusterNodes: ${JSON.stringify(nodes)}, clock: systemClock, folder: null });
+  const need = { account: { rule: ${JSON.stringify(totalOf(id).rule)}, value: "" }, units: 10, force: false };
+  let used = 0;
+  for (let n = 0; n < 400 || performance.now() < 900; n++) {
+    const given = await store.reserve([need]);
+    if ("need" in given) { await Bun.sleep(10); continue; }
+    used += 10;
+    given.settle([10]);
+    if (n % 20 === 19) await Bun.sleep(5);
+  }
+  process.stdout.write(used + "\\n");
+  // stopped here, with a lease that nobody ends
+  const endsMs = performance.now() + 30;
+  while (performance.now() < endsMs);
+  for await (const _ of Bun.stdin.stream()) break;
+  await store.close();
+  process.stdout.write("ended\\n");
+`;
+
+async function start(url: string, nodes: readonly string[] | null, id: string) {
+  const child = Bun.spawn([process.execPath, "-e", borrower(url, nodes, id)], { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
+  const reader = child.stdout.getReader();
+  const line = async (): Promise<string> => new TextDecoder().decode((await reader.read()).value).trim();
+  return { child, used: Number(await line()), line };
+}
+
+/** As if the replica had been silent for so long. */
+async function age(url: string, id: string, byMs: number): Promise<void> {
+  const redis = new Redis(url);
+  const [key] = await redis.keys(`dragoman:{t}:a:${id}:*`);
+  for (const [field, value] of Object.entries(await redis.hgetall(key!))) {
+    if (!field.startsWith("h:")) continue;
+    const [units, at, idle] = value.split(":");
+    const replica = field.slice(2);
+    await redis.hset(key!, field, `${units}:${Number(at) - byMs}:${idle}`);
+    await redis.hset("dragoman:{t}:group", `s:${replica}`, String(Number(await redis.hget("dragoman:{t}:group", `s:${replica}`)) - byMs));
+    await redis.zincrby("dragoman:replicas", -byMs, replica);
+  }
+  redis.disconnect();
+}
+
+describe.skipIf(binary === null)("dragoman limit reconcile", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+    const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
+    (await reserved(store, needOf(accountOf({ id: "warm" })))).release();
+    await store.close();
+  });
+  afterAll(() => redis.stop());
+  const usedOf = async (id: string): Promise<number> => {
+    const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
+    const { used } = await store.standing(totalOf(id));
+    await store.close();
+    return used;
+  };
+
+  test("[d4.2] writes off what a killed gateway had borrowed of a budget without end, once it has been silent for a minute", async () => {
+    const { child, used } = await start(redis.url, null, "killed");
+    child.kill("SIGKILL");
+    await child.exited;
+    const charged = await usedOf("killed");
+    expect(charged).toBeGreaterThan(used);
+    const run = async (...flags: string[]) => {
+      const { code, stdout, stderr } = await runCli(["limit", "reconcile", "--json", ...flags], { DRAGOMAN_LIMIT_STORE_URL: redis.url });
+      expect([code, stderr]).toEqual([0, ""]);
+      return JSON.parse(stdout) as { readonly dry_run: boolean; readonly written_off: readonly { readonly replica: string; readonly tenant: string; readonly budget: string; readonly unit: string; readonly units: number }[] };
+    };
+    // it was here just now
+    expect((await run()).written_off).toEqual([]);
+    await age(redis.url, "killed", 61_000);
+    const planned = await run("--dry-run");
+    // what it had borrowed when it was last heard: what it spent of that afterwards nobody knows
+    const { units } = planned.written_off[0]!;
+    expect(planned).toMatchObject({ dry_run: true, written_off: [{ tenant: "t", budget: "killed", unit: "tokens" }] });
+    expect(units).toBeGreaterThanOrEqual(charged - used);
+    expect(await usedOf("killed")).toBe(charged);
+    expect((await run("--replica", "somebody-else")).written_off).toEqual([]);
+    expect((await run()).written_off).toEqual(planned.written_off);
+    expect(await usedOf("killed")).toBe(charged - units);
+    expect((await run()).written_off).toEqual([]);
+  }, 60_000);
+
+  test("a gateway that comes back all the same states what it used: nothing is given back twice", async () => {
+    const { child, used, line } = await start(redis.url, null, "stopped");
+    child.kill("SIGSTOP");
+    await Bun.sleep(5300);
+    const charged = await usedOf("stopped");
+    expect(charged).toBeGreaterThan(used);
+    const [found] = await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: false });
+    // within the minute only where it is named
+    expect(found).toBeUndefined();
+    const redisClient = new Redis(redis.url);
+    const replica = (await redisClient.hkeys((await redisClient.keys("dragoman:{t}:a:stopped:*"))[0]!)).find((field) => field.startsWith("h:"))!.slice(2);
+    redisClient.disconnect();
+    const [written] = await reconcile({ url: redis.url, clusterNodes: null, replicas: [replica], dryRun: false });
+    expect(written).toMatchObject({ replica, budget: "stopped" });
+    expect(written!.units).toBeGreaterThanOrEqual(charged - used);
+    expect(await usedOf("stopped")).toBe(charged - written!.units);
+    child.kill("SIGCONT");
+    void child.stdin.write("on\n");
+    void child.stdin.end();
+    expect(await line()).toBe("ended");
+    expect(await usedOf("stopped")).toBe(used);
+  }, 60_000);
+
+  test("without a store of limits, and with one that is away, it says so", async () => {
+    const nothing = await runCli(["limit", "reconcile"]);
+    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining("DRAGOMAN_LIMIT_STORE_URL") as unknown as string]);
+    const away = await runCli(["limit", "reconcile"], { DRAGOMAN_LIMIT_STORE_URL: "redis://:secret@127.0.0.1:1" });
+    expect([away.code, away.stderr]).toEqual([2, expect.stringContaining("127.0.0.1:1 did not answer") as unknown as string]);
+    expect(away.stderr).not.toContain("secret");
+  }, 30_000);
+
+  test("in a cluster every node is asked", async () => {
+    const cluster = await startCluster(3);
+    try {
+      const nodes = cluster.servers.slice(1).map(({ port }) => `127.0.0.1:${port}`);
+      const url = cluster.servers[0]!.url;
+      const { child, used } = await start(url, nodes, "clustered");
+      child.kill("SIGKILL");
+      await child.exited;
+      await Bun.sleep(5200);
+      const found = await reconcile({ url, clusterNodes: nodes, replicas: null, dryRun: true });
+      expect(found).toEqual([]);
+      const holder = await Promise.all(cluster.servers.map(async (server) => {
+        const client = new Redis(server.url);
+        const [key] = await client.keys("dragoman:{t}:a:clustered:*");
+        const fields = key === undefined ? [] : await client.hkeys(key);
+        client.disconnect();
+        return fields.find((field) => field.startsWith("h:"))?.slice(2);
+      }));
+      const replica = holder.find((each) => each !== undefined)!;
+      const [one] = await reconcile({ url, clusterNodes: nodes, replicas: [replica], dryRun: false });
+      expect(one).toMatchObject({ replica, budget: "clustered" });
+      const store = await openValkeyLimits({ url, clusterNodes: nodes, clock: systemClock, folder: null });
+      const left = (await store.standing(totalOf("clustered"))).used;
+      expect(left).toBeLessThanOrEqual(used);
+      expect(left).toBeGreaterThanOrEqual(used - one!.units);
+      await store.close();
+    } finally {
+      await cluster.stop();
+    }
+  }, 60_000);
+});
