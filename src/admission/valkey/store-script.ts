@@ -294,7 +294,8 @@ for i, account in ipairs(accounts) do
     end
     if #gone > 0 then redis.call('HDEL', account.ownKey, unpack(gone)) end
     if #written > 0 then redis.call('HSET', account.ownKey, unpack(written)) end
-    if keep then redis.call('PEXPIRE', account.ownKey, text(keep)) end
+    -- of a budget without end too: without it a replica that died long ago cannot be corrected any more, and nothing is forgotten that was used
+    redis.call('PEXPIRE', account.ownKey, text(keep or 400 * DAY))
   end
 end
 
