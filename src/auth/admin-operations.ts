@@ -110,6 +110,7 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // who did what, from where: not for everybody who may read a configuration
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },
+  listAudit: { reach: "operator", role: "owner" },
   readUsage: { reach: "operator", role: "owner" },
   listCalls: { reach: "operator", role: "owner" },
   readCall: { reach: "operator", role: "owner" },

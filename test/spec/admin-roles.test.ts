@@ -31,7 +31,7 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listProjectTokens: "maintainer", createProjectToken: "maintainer", readProjectToken: "maintainer", updateProjectToken: "maintainer", rotateProjectToken: "maintainer", revokeProjectToken: "maintainer",
   listTenantVersions: VIEWER, readTenantVersion: VIEWER, diffTenantVersions: VIEWER, rollBackTenant: "admin", listProjectVersions: VIEWER, readProjectVersion: VIEWER, diffProjectVersions: VIEWER, rollBackProject: "admin",
   listTenantAudit: "admin", listProjectAudit: "maintainer",
-  readUsage: "operator", listCalls: "operator", readCall: "operator",
+  listAudit: "operator", readUsage: "operator", listCalls: "operator", readCall: "operator",
   readTenantUsage: VIEWER, readProjectUsage: VIEWER, listTenantCalls: VIEWER, listProjectCalls: VIEWER, readTenantCall: VIEWER, readProjectCall: VIEWER,
 };
 

@@ -25,36 +25,36 @@ const get = (as: string, path: string): Promise<Told> => world.send(as, "GET", `
 
 describe("GET .../usage", () => {
   test("[d9.3] sums by day, with totals, by the groups and filters that are asked for", async () => {
-    const { status, body } = await get("acme.viewer", "/tenants/acme/usage?by=day&from=2026-06-01");
+    const { status, body } = await get("acme.viewer", "/tenants/acme/usage?group_by=day&from=2026-06-01");
     expect([status, body.next_cursor]).toEqual([200, null]);
     expect(body.data).toMatchObject([{ group: { day: "2026-06-14" }, calls: 2, errors: 1, prompt_tokens: 30, completion_tokens: 3, cost_usd: "1.000000005" }, { group: { day: "2026-06-15" }, calls: 1, unpriced: 1, cost_usd: "0" }]);
     expect(body.totals).toMatchObject({ calls: 3, prompt_tokens: 60, cost_usd: "1.000000005" });
     const grouped = async (query: string): Promise<unknown> => (await get("acme.viewer", `/tenants/acme/usage?${query}`)).body.data.map(({ calls, group }: any) => [...Object.values(group), calls]);
-    expect(await grouped("by=project,model&from=2026-06-01")).toEqual([["app", "m1", 1], ["site", "=cmd", 1], ["site", "m1", 1]]);
-    expect(await grouped("by=token&project_id=site&from=2026-06-14T01:00:00Z")).toEqual([["t2", 1]]);
-    expect(await grouped("by=end_user&from=2026-06-01")).toEqual([["eve", 1]]);
-    expect(await grouped("by=user&model=m1&from=2026-06-01")).toEqual([[null, 1], ["ann", 1]]);
-    expect(await grouped("by=model&order=cost&limit=1&from=2026-06-01")).toEqual([["m1", 2]]);
-    expect(await grouped("by=model&from=2026-04-01&to=2026-05-01")).toEqual([["old", 1]]);
+    expect(await grouped("group_by=project,model&from=2026-06-01")).toEqual([["app", "m1", 1], ["site", "=cmd", 1], ["site", "m1", 1]]);
+    expect(await grouped("group_by=token&project_id=site&from=2026-06-14T01:00:00Z")).toEqual([["t2", 1]]);
+    expect(await grouped("group_by=end_user&from=2026-06-01")).toEqual([["eve", 1]]);
+    expect(await grouped("group_by=user&model=m1&from=2026-06-01")).toEqual([[null, 1], ["ann", 1]]);
+    expect(await grouped("group_by=model&order=cost&limit=1&from=2026-06-01")).toEqual([["m1", 2]]);
+    expect(await grouped("group_by=model&from=2026-04-01&to=2026-05-01")).toEqual([["old", 1]]);
   });
 
   test("[d9.3] groups come in pages", async () => {
-    const page = await get("acme.viewer", "/tenants/acme/usage?by=model&limit=1&from=2026-06-01");
+    const page = await get("acme.viewer", "/tenants/acme/usage?group_by=model&limit=1&from=2026-06-01");
     expect([page.body.data.length, page.body.data[0].group.model]).toEqual([1, "=cmd"]);
-    const next = await get("acme.viewer", `/tenants/acme/usage?by=model&limit=1&from=2026-06-01&cursor=${page.body.next_cursor}`);
+    const next = await get("acme.viewer", `/tenants/acme/usage?group_by=model&limit=1&from=2026-06-01&cursor=${page.body.next_cursor}`);
     expect([next.body.data[0].group.model, next.body.next_cursor]).toEqual(["m1", null]);
   });
 
   test("[d9.3] CSV comes in pages too, and holds nothing that a spreadsheet runs", async () => {
-    const { headers, text } = await get("acme.viewer", "/tenants/acme/usage?by=model,day&format=csv&limit=2&from=2026-06-01");
+    const { headers, text } = await get("acme.viewer", "/tenants/acme/usage?group_by=model,day&format=csv&limit=2&from=2026-06-01");
     expect(headers.get("content-type")).toStartWith("text/csv");
     expect(text.split("\r\n").map((line) => line.split(",").slice(0, 3).join())).toEqual(["model,day,calls", `"'=cmd",2026-06-14,1`, "m1,2026-06-14,1", ""]);
-    const next = await get("acme.viewer", `/tenants/acme/usage?by=model,day&format=csv&limit=2&from=2026-06-01&cursor=${headers.get("x-gateway-next-cursor")}`);
+    const next = await get("acme.viewer", `/tenants/acme/usage?group_by=model,day&format=csv&limit=2&from=2026-06-01&cursor=${headers.get("x-gateway-next-cursor")}`);
     expect([next.text.split("\r\n")[1]!.slice(0, 15), next.headers.get("x-gateway-next-cursor")]).toEqual(["m1,2026-06-15,1", null]);
   });
 
   test("[d5.1] what cannot be answered exactly is 400 with the parameter", async () => {
-    for (const [query, param] of [["from=2026-06-14T01:30:00Z", "from"], ["by=end_user&to=2026-06-14T01:00:00Z", "to"], ["by=colour", "by[0]"], ["by=day,day", "by"], ["limit=0", "limit"], ["format=xml", "format"], ["from=yesterday", "from"], ["tenant_id=beta", "tenant_id"], ["cursor=x", "cursor"]] as const) {
+    for (const [query, param] of [["from=2026-06-14T01:30:00Z", "from"], ["group_by=end_user&to=2026-06-14T01:00:00Z", "to"], ["group_by=colour", "group_by[0]"], ["group_by=day,day", "group_by"], ["limit=0", "limit"], ["format=xml", "format"], ["from=yesterday", "from"], ["tenant_id=beta", "tenant_id"], ["cursor=x", "cursor"]] as const) {
       const { status, body } = await get("acme.viewer", `/tenants/acme/usage?${query}`);
       expect([query, status, body.error.code, body.error.param]).toEqual([query, 400, "invalid_request", param]);
     }

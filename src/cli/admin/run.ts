@@ -65,7 +65,7 @@ export function placePath({ place }: Pick<Noun, "place">, { tenant = DEFAULT_TEN
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {
   const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
   const path = `${placePath(noun, flags)}/${noun.path}`;
-  const query = { ...tenant, ...filters(noun, flags), ...(flags.by !== undefined && { by: flags.by }), ...(flags.order !== undefined && { order: flags.order }) };
+  const query = { ...tenant, ...filters(noun, flags), ...(flags.by !== undefined && { group_by: flags.by }), ...(flags.order !== undefined && { order: flags.order }) };
   const things = await client.list(path, query, flags.most);
   if (flags.csv === true) return printCsv(things);
   if (flags.json === true) return printJson(things);

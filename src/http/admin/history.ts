@@ -56,20 +56,29 @@ const auditQuery = z.strictObject({
   to: instant.optional().meta({ description: "Rows before this time." }),
 });
 
-function auditOperation(reach: "tenant" | "project"): AdminOperation {
-  const place = reach === "tenant" ? "Tenant" : "Project";
+/** What it is about, by who may read it: the whole gateway, one tenant, one project. */
+const AUDITED = {
+  operator: { name: "Audit", base: "", words: "in all tenants", further: { tenant_id: chosenId.optional(), project_id: chosenId.optional() } },
+  tenant: { name: "TenantAudit", base: "/tenants/{tenant}", words: "in the tenant", further: { project_id: chosenId.optional() } },
+  project: { name: "ProjectAudit", base: "/projects/{project}", words: "in the project", further: {} },
+} as const;
+
+function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
+  const { name, base, words, further } = AUDITED[reach];
   return reading({
-    id: `list${place}Audit`,
-    path: `/${reach}s/{${reach}}/audit`,
+    id: `list${name}`,
+    path: `${base}/audit`,
     tag: "audit",
-    summary: `What was changed and refused in the ${reach}, the newest first`,
-    query: auditQuery,
-    answer: listOf(auditRow, `${place}AuditList`),
+    summary: `What was changed and refused ${words}, the newest first`,
+    query: auditQuery.extend(further),
+    answer: listOf(auditRow, `${name}List`),
     run: async ({ place: at, query }, store) => {
-      const { tenantId, projectId } = at!;
       const { limit, cursor, target_id: targetId, token_id: tokenId, user_id: userId, from: fromMs, to: toMs, ...same } = query;
-      const given = Object.fromEntries(Object.entries({ targetId, tokenId, userId, fromMs, toMs, ...same }).filter(([, value]) => value !== undefined));
-      return { body: listed(await store.listAudit(pageOf({ limit, cursor }), { tenantId, ...(projectId !== null && { projectId }), ...given }), shownAudit) };
+      const { tenant_id: tenantAsked, project_id: projectAsked, ...rest } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
+      // the place decides, whatever is asked for
+      const place = { tenantId: at?.tenantId ?? tenantAsked, projectId: at?.projectId ?? projectAsked };
+      const given = Object.fromEntries(Object.entries({ ...place, targetId, tokenId, userId, fromMs, toMs, ...rest }).filter(([, value]) => value !== undefined));
+      return { body: listed(await store.listAudit(pageOf({ limit, cursor }), given), shownAudit) };
     },
   });
 }
@@ -124,5 +133,5 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
 }
 
 export function historyOperations(context: RollBackContext): readonly AdminOperation[] {
-  return [auditOperation("tenant"), auditOperation("project"), ...versionOperations("tenant", context), ...versionOperations("project", context)];
+  return [auditOperation("operator"), auditOperation("tenant"), auditOperation("project"), ...versionOperations("tenant", context), ...versionOperations("project", context)];
 }

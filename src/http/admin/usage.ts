@@ -51,7 +51,7 @@ const dimensions = z
   .meta({ description: `What the sums are told apart by: ${USAGE_DIMENSIONS.join(", ")}, with commas between.` });
 const usageQuery = z.strictObject({
   ...pageQuery, ...filters,
-  by: dimensions.optional(),
+  group_by: dimensions.optional(),
   order: z.enum(USAGE_ORDERS).default("group").meta({ description: "`group` comes in pages; of the others the largest come first, in one page." }),
   format: z.enum(["json", "csv"]).default("json"),
 });
@@ -102,7 +102,7 @@ function placeOperations(reach: UsageReach, calls: AdminCalls): readonly AdminOp
     query: usageQuery.extend(WITHIN[reach]),
     answer: usage,
     run: async ({ place: at, query }) => {
-      const { by = [], order, format } = query;
+      const { group_by: by = [], order, format } = query;
       demandWhole(by, query);
       const scope = scopeOf(at, query);
       const page = await calls.usage(pageOf(query), { ...scope, by, order });
