@@ -30,7 +30,7 @@ function once(name: string, make: () => Detector): Detector {
 }
 
 /** What stands in a longer row of letters and digits, such as a UUID, or behind a decimal point. */
-const INSIDE = /\w*\d\w*[-+/]$|\d\.$/;
+const INSIDE = /\w*\d\w*[-+/]$|\b[0-9a-f]{4,}-$|\d\.$/;
 const GOES_ON = "(?:[-+/]\\w|\\.\\d)?";
 const FURTHER = /(?:[-+/]\w|\.\d)$/;
 
@@ -50,7 +50,7 @@ const MAX_SECRET = 16_384;
 
 const MAKERS = {
   card: () => classDetector({ mask: "[card]", program: compilePattern("\\b[2-6](?:[ .-]?\\d){12,18}\\b(?:\\.\\d)?"), hint: { search: THIRTEEN_DIGITS, lead: 0 }, accept: cardIn }),
-  iban: () => classDetector({ mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?:[ -]?[A-Za-z0-9]){11,30}\\b"), hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 }, accept: ibanIn }),
+  iban: () => classDetector({ mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?: ?[A-Za-z0-9]){11,30}\\b"), hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 }, accept: ibanIn }),
   phone: () => classDetector({ mask: "[phone]", program: compilePattern(`(?:${PHONE})(?:[-.]\\d)?`), hint: { search: SEVEN_DIGITS, lead: 1 }, accept: phoneIn }),
   secret: () => classDetector({ mask: "[secret]", program: compilePattern(SECRET), hint: { search: new HintSearch(/dgm_|[sr]k[-_]|gh[oprsu]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox|hf_|npm_|eyJ|-----BEGIN/, 11), lead: 0 }, maxLength: MAX_SECRET, accept: secretIn }),
 } as const;
@@ -96,6 +96,8 @@ function isIssued(digits: string): boolean {
 /** Groups of three to six digits, or single ones; those with dots of four: others are lists, ids and decimal numbers. */
 function isGrouped(card: string): boolean {
   if (card.includes(".")) return /^\d{4}(?:\.\d{4}){3}$|^\d{4}\.\d{6}\.\d{5}$/.test(card);
+  // two groups may look like one, with something between them that nobody sees
+  if (/^(?:(?:\d{4}){1,3} )+(?:\d{4}){1,3}$/.test(card) && /\b\d{4}\b/.test(card)) return true;
   return /^(?:\d+|\d(?:[ -]\d)+|\d{3,6}(?:[ -]\d{3,6})+)$/.test(card);
 }
 
@@ -150,7 +152,7 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
 function phoneIn(match: string, before: string): number {
   const digits = match.replaceAll(/\D/g, "").length;
   if (match.startsWith("+")) return digits >= 8 && digits <= 16 && !/[\w)]$/.test(before) && !/^\+\d+\.\d+$/.test(match) ? match.length : 0;
-  if (INSIDE.test(before)) return 0;
+  if (INSIDE.test(before) || /^00\d{6}-\d{4}/.test(match)) return 0;
   // groups of an account number
   if (/^\(?0/.test(match) && /\w $/.test(before) && /\d\w* $/.test(before)) return 0;
   if (match.startsWith("00")) return digits <= 17 && (/^\d+$/.test(match) ? digits >= 12 : /\D\d{3,}/.test(match)) ? match.length : 0;
