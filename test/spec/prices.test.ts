@@ -106,7 +106,8 @@ describe("a price that comes with the request", () => {
   const plain = withPermissions();
   const FIELDS = ["input_cost_per_token", "output_cost_per_token"] as const;
 
-  for (const name of FIELDS) test(`[d4.8 s:gateway.${name.replaceAll("_", "-")}] ${name} is a number from 0 to 1, else 400; it is sent to no provider`, async () => {
+  const TAGS = { input_cost_per_token: "[s:gateway.input-cost-per-token]", output_cost_per_token: "[s:gateway.output-cost-per-token]" } as const;
+  for (const name of FIELDS) test(`[d4.8] ${TAGS[name]} ${name} is a number from 0 to 1, else 400; it is sent to no provider`, async () => {
     for (const value of [-0.000_001, 1.000_001, "0.5", true, []]) expect([value, (await ask(trusted, { [name]: value })).outcome]).toEqual([value, `400 invalid_request ${name}`]);
     for (const value of [0, 0.000_001, 1, null]) {
       const { outcome, wire } = await ask(trusted, { [name]: value });
