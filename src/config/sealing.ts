@@ -43,7 +43,10 @@ export function openSealer(keys: readonly Uint8Array[], readAgain: (() => readon
     if (keyId === "") throw new SealError("it is no sealed text of this version");
     const key = keyOf(keyId);
     if (key === undefined) throw new SealError(`it was sealed with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`);
-    return decrypted(key, Buffer.from(text, "base64url"), boundTo(keyId, handle, place), keyId);
+    const bytes = Buffer.from(text, "base64url");
+    // several texts decode to the same bytes; only the one that was written is it
+    if (bytes.toString("base64url") !== text) throw new SealError("it was changed since it was sealed");
+    return decrypted(key, bytes, boundTo(keyId, handle, place), keyId);
   };
   return {
     seal: (secret, place) => encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
