@@ -1,9 +1,8 @@
 // What the writes of one change share: its transaction, what was done in it so far, and the questions that are asked under its lock.
 import type { Sealer } from "../config/sealing.ts";
-import type { JsonObject } from "../core/json.ts";
 import type { AuditEntry } from "./kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
-import type { Actor, Change, KeptKind } from "./records.ts";
+import type { Actor, Change } from "./records.ts";
 import type { ResourceStep } from "./rows.ts";
 import { toInteger } from "./schema.ts";
 import { StoreError } from "./store.ts";
@@ -29,17 +28,7 @@ export interface Work extends WriterContext, Written {
   readonly tx: Db;
 }
 
-interface Recorded {
-  readonly kind: KeptKind;
-  readonly id: string;
-  readonly name: string | null;
-  readonly tenantId: string;
-  readonly projectId: string | null;
-  readonly before: JsonObject | null;
-  readonly after: JsonObject | null;
-}
-
-export function record(work: Work, { before, after, ...what }: Recorded, note: string | null = null): void {
+export function record(work: Work, { before, after, ...what }: Omit<Change, "action">, note: string | null = null): void {
   const action = before === null ? "create" : after === null ? "remove" : "change";
   work.changes.push({ action, ...what, before, after });
   work.entries.push({ action, outcome: "done", kind: what.kind, targetId: what.id, targetName: what.name, tenantId: what.tenantId, projectId: what.projectId, before, after, note, isChange: true });
