@@ -125,12 +125,9 @@ export function callLine(record: CallRecord): string {
   ].join("");
 }
 
-/** What is missing in a record of an earlier version. */
-const LATER_FIELDS = { endUser: null, cost: null, callerCost: null, limits: [], policies: [] } satisfies Partial<CallRecord>;
-
 /** The line of a call as fields, for whoever looks at a call that was kept. */
 export function callFields(record: CallRecord): Readonly<Record<string, unknown>> {
-  const { level: _level, msg: _msg, ...fields } = JSON.parse(callLine({ ...LATER_FIELDS, ...record })) as Record<string, unknown>;
+  const { level: _level, msg: _msg, ...fields } = JSON.parse(callLine(record)) as Record<string, unknown>;
   return fields;
 }
 

@@ -1,10 +1,10 @@
 // Reads of single calls: pages by time and trace id, one call with its record, and what is old and goes.
 import { type Kysely, sql, type RawBuilder } from "kysely";
-import type { CallRecord } from "../core/record.ts";
 import { summaryOf } from "./call-columns.ts";
 import type { CallColumns, CallSchema } from "./call-schema.ts";
 import type { CallFilter, CallScope, CallSummary, StoredCall } from "./calls.ts";
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import { parseClosing } from "./journal-row.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import { toInteger } from "./schema.ts";
 
@@ -54,7 +54,7 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
   const row = await db.selectFrom("call").selectAll().where("trace_id", "=", traceId).$if(tenantId !== undefined, (query) => query.where("tenant_id", "=", tenantId!)).executeTakeFirst();
   if (row === undefined) return null;
   const detail = await db.selectFrom("call_detail").select("record").where("trace_id", "=", traceId).executeTakeFirst();
-  return { summary: summaryOf(row), record: detail === undefined ? null : (JSON.parse(detail.record) as CallRecord) };
+  return { summary: summaryOf(row), record: detail === undefined ? null : parseClosing(detail.record) };
 }
 
 /** So many rows of each table at a time: a long removal would keep others from writing. */
