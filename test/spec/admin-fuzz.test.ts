@@ -5,6 +5,7 @@ import fc from "fast-check";
 import type { ConfigurationScope } from "../../src/store/records.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
+import { type Described, describedOperations } from "../harness/admin-document.ts";
 import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
 
 const RUNS = Number(process.env["DRAGOMAN_FUZZ_RUNS"] ?? "700");
@@ -15,16 +16,6 @@ const NASTY = [
   "^(a+)+$", "(?<x>", "[", "request.model ==", "http://169.254.169.254/", "file:///etc/passwd", "http://a@b/", "http://[::1]/", "2026-13-45T99:99:99Z", "9".repeat(400), "\ufeff", "ﬀ", "İ", "\u0130".normalize("NFD"),
 ];
 const ODD_VALUES: readonly unknown[] = [null, true, false, 0, -1, 1.5, 1e308, -1e308, 2 ** 53, [], {}, [[]], [null], { "": "" }, { a: { b: { c: {} } } }, ...NASTY];
-
-interface Described {
-  readonly operationId: string;
-  readonly method: string;
-  readonly path: string;
-  readonly tag: string;
-  readonly bodySchema: string | null;
-  readonly query: readonly string[];
-  readonly statuses: readonly string[];
-}
 
 let world: AdminWorld;
 let values: PathValues;
@@ -116,12 +107,7 @@ for (const kind of kinds)
       values = await furnish(world, [ACME, SITE]);
       const { body: document } = await world.send(null, "GET", "/api/v1/openapi.json");
       schemas = document.components.schemas;
-      operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
-        Object.entries(item).filter(([, of]) => of["x-required-role"] !== undefined).map(([method, of]): Described => ({
-          operationId: of.operationId, method: method.toUpperCase(), path, tag: of.tags[0], bodySchema: (of.requestBody?.content["application/json"].schema.$ref as string | undefined)?.split("/").at(-1) ?? null,
-          query: (of.parameters ?? []).filter((one: any) => one.in === "query").map((one: any) => one.name as string), statuses: Object.keys(of.responses),
-        })),
-      );
+      operations = describedOperations(document);
     });
     afterAll(() => world.close());
 

@@ -4,21 +4,13 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import type { ConfigurationScope } from "../../src/store/records.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
+import { type Described, describedOperations } from "../harness/admin-document.ts";
 import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
 
 const ACME: ConfigurationScope = { tenantId: "acme", projectId: null };
 const SITE: ConfigurationScope = { tenantId: "acme", projectId: "site" };
 /** What they remove is needed by those before them. */
 const LAST = [/^delete(?!Tenant$|Project$|User$)/, /^deleteUser$/, /^rollBackProject$/, /^rollBackTenant$/, /^deleteProject$/, /^deleteTenant$/];
-
-interface Described {
-  readonly operationId: string;
-  readonly method: string;
-  readonly path: string;
-  readonly tag: string;
-  readonly bodySchema: string | null;
-  readonly query: readonly string[];
-}
 
 let world: AdminWorld;
 let values: PathValues;
@@ -28,14 +20,8 @@ async function opened(kind: Parameters<typeof openAdminWorld>[0] & object): Prom
   world = await openAdminWorld(kind);
   values = await furnish(world, [ACME, SITE]);
   const { body: document } = await world.send(null, "GET", "/api/v1/openapi.json");
-  const all = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).filter(([, of]) => of["x-required-role"] !== undefined).map(([method, of]): Described => {
-      const schema: string | undefined = of.requestBody?.content["application/json"].schema.$ref;
-      return { operationId: of.operationId, method: method.toUpperCase(), path, tag: of.tags[0], bodySchema: schema?.split("/").at(-1) ?? null, query: (of.parameters ?? []).filter((one: any) => one.in === "query").map((one: any) => one.name) };
-    }),
-  );
   const rank = ({ operationId }: Described): number => LAST.findIndex((one) => one.test(operationId));
-  operations = all.toSorted((a, b) => rank(a) - rank(b));
+  operations = describedOperations(document).toSorted((a, b) => rank(a) - rank(b));
 }
 
 const writing = (): readonly Described[] => operations.filter(({ method }) => method !== "GET");

@@ -7,6 +7,7 @@ import { type Role, ROLES, roleAtLeast } from "../../src/core/identity.ts";
 import type { ConfigurationScope } from "../../src/store/records.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
+import { type Described, describedOperations } from "../harness/admin-document.ts";
 import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
 
 const VIEWER: Role = "viewer";
@@ -69,16 +70,6 @@ const TENANTS: readonly ConfigurationScope[] = [{ tenantId: "acme", projectId: n
 /** The own, another of the same tenant, one of another tenant. */
 const PROJECTS: readonly ConfigurationScope[] = [{ tenantId: "acme", projectId: "site" }, { tenantId: "acme", projectId: "app" }, { tenantId: "beta", projectId: "lab" }];
 
-interface Described {
-  readonly operationId: string;
-  readonly method: string;
-  readonly path: string;
-  readonly tag: string;
-  readonly bodySchema: string | null;
-  readonly role: Role;
-  readonly reach: string;
-}
-
 let world: AdminWorld;
 let values: PathValues;
 let operations: readonly Described[];
@@ -114,14 +105,9 @@ for (const kind of kinds)
       values = await furnish(world, [...TENANTS, ...PROJECTS]);
       const { body: document } = await world.send(null, "GET", "/api/v1/openapi.json");
       const schemas = new Map<string, unknown>();
-      operations = Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
-        Object.entries(item).flatMap(([method, of]): readonly Described[] => {
-          const name: string | undefined = of.requestBody?.content["application/json"].schema.$ref;
-          const answered = Object.entries<any>(of.responses).find(([status]) => status.startsWith("20"))![1].content?.["application/json"].schema;
-          schemas.set(of.operationId, answered);
-          return of["x-required-role"] === undefined ? [] : [{ operationId: of.operationId, method: method.toUpperCase(), path, tag: of.tags[0], bodySchema: name?.split("/").at(-1) ?? null, role: of["x-required-role"], reach: of["x-reach"] }];
-        }),
-      );
+      operations = describedOperations(document);
+      for (const of of Object.values<Record<string, any>>(document.paths).flatMap((item) => Object.values(item)))
+        schemas.set(of.operationId, Object.entries<any>(of.responses).find(([status]) => status.startsWith("20"))![1].content?.["application/json"].schema);
       const ajv = new Ajv({ strict: false });
       formats(ajv);
       ajv.addSchema({ $id: "document", components: document.components });
