@@ -14,6 +14,8 @@ import { isReadableByOthers } from "./config/master-key.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { openCredentialLender, type Refused } from "./credentials/lender.ts";
+import { NO_EVENTS } from "./core/event.ts";
+import { noToolServers } from "./mcp/tool-servers.ts";
 import type { JsonObject } from "./core/json.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
@@ -104,7 +106,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, ledger: noLedger, traffic, limits, onCharged: () => {} };
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, events: NO_EVENTS, toolServers: noToolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
@@ -149,7 +151,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
   const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, metrics.limitStoreAnswered, onFault);
   limitStoreFigures = () => limits.figures?.() ?? null;
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, events: NO_EVENTS, toolServers: noToolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,

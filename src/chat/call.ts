@@ -76,11 +76,12 @@ export class Call {
       startedAtMs: context.clock.now(),
       clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
       otelTraceId: OTEL_TRACE.exec(headers.get("traceparent") ?? "")?.[1] ?? null,
+      trace: null,
       snapshotVersion: this.snapshot.version,
       tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
       modelAsked: null, route: null, provider: null, model: null,
       stream: false, explained: false, status: 0, code: null, errorDetail: null,
-      fates: {}, messages: null, attempts: [],
+      fates: {}, messages: null, attempts: [], rounds: 1, tools: [],
       finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [],
       warnings: [], cancelled: false, metadata: null,
       firstContentMs: null, totalMs: 0, ownMs: 0,
@@ -214,7 +215,7 @@ export class Call {
   }
 
   beginAttempt(target: Target): Attempt {
-    const attempt: Attempt = { provider: target.providerId, model: target.model, status: null, code: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
+    const attempt: Attempt = { provider: target.providerId, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: null, usage: null, status: null, code: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
     this.record.attempts.push(attempt);
     return attempt;
   }
@@ -296,7 +297,7 @@ export class Call {
     this.record.ownMs = this.ownMs();
     if (this.#entered) this.context.traffic.leave();
     this.#written = this.context.ledger.close(this.#ledgerEntry, this.record);
-    this.context.observer.publish(this.record);
+    this.context.observer.publish(this.record, null);
   }
 
   /** What the last byte of the answer has to wait for, once the call is published; null: nothing. */

@@ -5,6 +5,8 @@ import type { OnCharged } from "../admission/thresholds.ts";
 import type { Clock } from "../core/clock.ts";
 import type { CredentialLender } from "../core/credential.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import type { Events } from "../core/event.ts";
+import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Concurrency } from "../routing/concurrency.ts";
@@ -23,6 +25,8 @@ export interface ChatContext {
   readonly credentials: CredentialLender;
   readonly logins: Logins;
   readonly observer: Observer;
+  readonly events: Events;
+  readonly toolServers: ToolServers;
   readonly ledger: Ledger;
   readonly routing: Routing;
   readonly traffic: Traffic;

@@ -134,6 +134,8 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
     ownPrice: parseOwnPrice(gateway),
     ...parseRouting(gateway),
     legacyFunctions,
+    toolServers: [],
+    maxToolRounds: null,
     needs: neededPermissions(gateway, common, extra),
   };
 }

@@ -3,6 +3,7 @@
 import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Permission } from "./identity.ts";
+import type { ToolApproval } from "./tool.ts";
 
 export const MESSAGE_ROLES = ["system", "developer", "user", "assistant", "function", "tool"] as const;
 export type MessageRole = (typeof MESSAGE_ROLES)[number];
@@ -168,8 +169,27 @@ export interface CallOptions {
   readonly contextWindowFallbacks: ReadonlyMap<string, string>;
   /** The inline route of this one call; null: none. */
   readonly modelList: readonly ModelListEntry[] | null;
+  /** `tools` of type mcp, which never stand in `params` (decisions 10.1). */
+  readonly toolServers: readonly AskedToolServer[];
+  /** Null: not sent. */
+  readonly maxToolRounds: number | null;
   /** Special permissions that the request's fields ask for, each with the first field that does. */
   readonly needs: ReadonlyMap<Permission, string>;
+}
+
+/** An entry of `tools` of type mcp (decisions 10.1). */
+export interface AskedToolServer {
+  readonly label: string;
+  /** `server_url`; null: it is a registered one. */
+  readonly url: string | null;
+  /** Lower-case names, checked by decisions 2.10. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Null: all that the server allows. */
+  readonly allowedTools: readonly string[] | null;
+  /** Null: what the server's own settings say. */
+  readonly approval: ToolApproval | null;
+  /** `tools[0]`, for errors. */
+  readonly path: string;
 }
 
 /** An entry of `fallbacks`: a request of its own, made of the client's request and the parameters that stand here. At least one of model and route is set. */

@@ -55,6 +55,7 @@ export const CATALOGUE = {
   body_timeout: entry(408, "invalid_request_error", "client", true, "The body did not arrive in time.", "Send the body without pauses."),
   body_too_large: entry(413, "invalid_request_error", "client", false, "The body is larger than the configured limit.", "Send less, or raise `server.max_body_bytes`."),
   unsupported_media_type: entry(415, "invalid_request_error", "client", false, "The content type is not JSON.", "Send `content-type: application/json`."),
+  tool_server_not_found: entry(404, "not_found_error", "client", false, "No tool server of the project has this label.", "Register it (`dragoman tool-server create`), or name its `server_url` with the permission `byo_endpoint`."),
   // the gateway
   internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),
   shutting_down: entry(503, "server_error", "gateway", true, "The gateway is going down and takes no new calls.", "Try again; another replica or the next start answers."),
@@ -82,6 +83,8 @@ export const CATALOGUE = {
   upstream_incomplete: entry(502, "server_error", "upstream", true, "The provider's answer broke off before its end.", "Try again."),
   upstream_overloaded: entry(503, "server_error", "upstream", true, "The provider is overloaded.", "Try again shortly."),
   upstream_timeout: entry(504, "server_error", "upstream", true, "The provider did not answer in time.", "Try again, or raise `timeout`."),
+  tool_server_failed: entry(502, "server_error", "upstream", true, "A tool server that the request names could not be reached, or does not say which tools it has.", "Try again, or leave the server out; the operator checks it with `dragoman tools test`."),
+  tool_timeout: entry(504, "server_error", "upstream", true, "A tool did not answer in its time; the model is told, and only the record shows the code.", "Nothing to do; the operator may raise the server's `timeout_s`."),
   superseded: entry(499, "server_error", "gateway", true, "Another attempt of the same call was quicker; only the record shows it.", "Nothing to do."),
   client_closed: entry(499, "invalid_request_error", "client", true, "The client left before the answer was complete; only the record shows it.", "Nothing to do."),
 } as const satisfies Record<string, CatalogueEntry>;

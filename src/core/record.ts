@@ -3,6 +3,8 @@ import type { ErrorCode } from "./errors.ts";
 import type { FinishReason, Usage } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
 import type { LimitRule, LimitUnit } from "./limit.ts";
+import type { ToolRun } from "./tool.ts";
+import type { TraceContext } from "./trace.ts";
 
 /** What became of a field of the request. */
 export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "passed";
@@ -10,6 +12,14 @@ export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "pass
 export interface Attempt {
   readonly provider: string;
   readonly model: string;
+  /** The round of tools that it belongs to, from 1. */
+  readonly round: number;
+  /** Milliseconds from the arrival of the call. */
+  readonly startMs: number;
+  /** 16 hex digits; null: the call is not traced. */
+  readonly spanId: string | null;
+  /** What the provider says that it used; null: it said nothing. */
+  usage: Usage | null;
   /** Status of the provider's answer; null when none came. */
   status: number | null;
   code: ErrorCode | null;
@@ -85,6 +95,8 @@ export interface CallRecord {
   readonly startedAtMs: number;
   readonly clientRequestId: string | null;
   readonly otelTraceId: string | null;
+  /** Null: the call is not traced. */
+  readonly trace: TraceContext | null;
   readonly snapshotVersion: number;
   tokenId: string | null;
   tenantId: string | null;
@@ -108,6 +120,10 @@ export interface CallRecord {
   fates: Readonly<Record<string, ParameterFate>>;
   messages: MessageStatistics | null;
   attempts: Attempt[];
+  /** Rounds of the conversation with the model; 1 without tools of ours. */
+  rounds: number;
+  /** Tools that the gateway ran. */
+  tools: ToolRun[];
   finishReasons: (FinishReason | null)[];
   /** The vendor's own words, where they were others. */
   nativeFinishReasons: string[];

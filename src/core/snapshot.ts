@@ -6,6 +6,7 @@ import type { LimitSet } from "./limit.ts";
 import type { LoginIssuer } from "./login.ts";
 import type { PolicySet } from "./policy.ts";
 import type { Route } from "./route.ts";
+import type { ToolServerSet } from "./tool.ts";
 
 /** Settings of the specification; null means "not set here, ask the next wider scope". */
 export interface ScopeSettings {
@@ -81,6 +82,7 @@ export interface Snapshot {
   /** Limits and budgets of tenants and projects (decisions 4). */
   readonly limitRules: LimitSet;
   readonly policies: PolicySet;
+  readonly toolServers: ToolServerSet;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;
   /** Null: nobody in front is believed. */

@@ -7,6 +7,7 @@ import type { Configured } from "../core/configured.ts";
 import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
 import type { ProviderSettings, ScopeSettings, Snapshot } from "../core/snapshot.ts";
+import { NO_TOOL_SERVERS } from "../core/tool.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
 import type { Contents } from "../store/contents.ts";
@@ -50,6 +51,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     prices: remember("prices", [prices], () => compilePrices(prices)),
     limitRules: remember("limits", [limits], () => compileLimits(limits)),
     policies: remember("policies", [policies], () => compilePolicies(policies)),
+    toolServers: NO_TOOL_SERVERS,
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,

@@ -20,7 +20,7 @@ export interface CallParts extends Partial<Omit<CallRecord, "usage" | "cost">> {
 export function recordOf({ tokens = [100, 10], costNanoUsd = 1000, ...parts }: CallParts = {}): CallRecord {
   const [prompt, completion, cached, reasoning] = tokens ?? [0, 0];
   return {
-    traceId: newTraceId(), startedAtMs: DAY_ONE, clientRequestId: null, otelTraceId: null, snapshotVersion: 1, tokenId: "tok", tenantId: "acme", projectId: "site", userId: null, endUser: null,
+    traceId: newTraceId(), startedAtMs: DAY_ONE, clientRequestId: null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 1, tokenId: "tok", tenantId: "acme", projectId: "site", userId: null, endUser: null,
     modelAsked: "openai:gpt-4o", route: "direct", provider: "openai", model: "gpt-4o", stream: false, explained: false, status: 200, code: null, errorDetail: null, fates: {}, messages: null, attempts: [],
     finishReasons: ["stop"], nativeFinishReasons: [],
     usage: tokens === null ? null : {

@@ -12,6 +12,9 @@ import { type AccessToken, NOT_NARROWED, type Permission } from "../../src/core/
 import { NO_PRICES } from "../../src/core/price.ts";
 import { NO_LIMITS } from "../../src/core/limit.ts";
 import type { CallRecord } from "../../src/core/record.ts";
+import { NO_TOOL_SERVERS } from "../../src/core/tool.ts";
+import { noToolServers } from "../../src/mcp/tool-servers.ts";
+import { NO_EVENTS } from "../../src/core/event.ts";
 import { NO_POLICIES } from "../../src/core/policy.ts";
 import { DIRECT_ROUTE, directRoute } from "../../src/core/route.ts";
 import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
@@ -74,7 +77,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), tenantProviders: new Map(), projectProviders: new Map(), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, policies: NO_POLICIES, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
+    prices: NO_PRICES, policies: NO_POLICIES, toolServers: NO_TOOL_SERVERS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
@@ -99,6 +102,8 @@ export function stubGateway(options: StubOptions = {}): Stub {
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     observer: { publish: (record) => records.push(structuredClone(record)) },
+    events: NO_EVENTS,
+    toolServers: noToolServers,
     ledger: options.ledger ?? noLedger,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };

@@ -7,7 +7,7 @@ import { parseJson } from "../../src/wire/json.ts";
 
 function record(over: Partial<CallRecord> = {}): CallRecord {
   return {
-    traceId: "0".repeat(32), startedAtMs: 1_767_225_600_000, clientRequestId: null, otelTraceId: null, snapshotVersion: 1, tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
+    traceId: "0".repeat(32), startedAtMs: 1_767_225_600_000, clientRequestId: null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 1, tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
     modelAsked: null, route: null, provider: null, model: null, stream: false, explained: false, status: 200, code: null, errorDetail: null, fates: {}, messages: null, attempts: [], finishReasons: [],
     nativeFinishReasons: [], usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: null, firstContentMs: null, totalMs: 1, ownMs: 1, ...over,
   };
@@ -36,7 +36,7 @@ test("[d11.1] figures stand in the line, zero too", () => {
 
 test("[d11.1] whatever is said at will is cut, so that no call is too long to be logged", () => {
   const long = "x".repeat(1_000_000);
-  const attempt = { provider: "openai", model: "m", status: 400, code: null, nativeCode: long, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
+  const attempt = { provider: "openai", model: "m", status: 400, code: null, round: 1, startMs: 1, spanId: null, usage: null, nativeCode: long, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
   const fates = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`${index}_${long.slice(0, index === 0 ? 5000 : 10)}`, "passed" as const]));
   const line = callLine(record({ modelAsked: long, errorDetail: long, clientRequestId: long, nativeFinishReasons: [long], attempts: [attempt], fates }));
   expect(line.length).toBeLessThan(64 * 1024);

@@ -9,6 +9,8 @@ import { type Described, describedOperations } from "../harness/admin-document.t
 import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
 
 const RUNS = Number(process.env["DRAGOMAN_FUZZ_RUNS"] ?? "700");
+/** The same requests each time, unless another seed is asked for. */
+const SEED = Number(process.env["DRAGOMAN_FUZZ_SEED"] ?? "20261120");
 
 const NASTY = [
   "'; DROP TABLE tenants; --", "' OR '1'='1", '" OR ""="', "1; SELECT pg_sleep(10)", "%' UNION SELECT * FROM access_tokens --", "\\'; --", "a\r\nx-injected: 1", "a\nSet-Cookie: b=c", "\u0000", "a\u0000b", "\ud800", "\u202e", "😀".repeat(50),
@@ -123,7 +125,7 @@ for (const kind of kinds)
             const wrong = fault(sent, told);
             if (wrong !== null) throw new Error(wrong);
           }),
-          { numRuns: RUNS },
+          { numRuns: RUNS, seed: SEED },
         );
         console.log([...outcomes].toSorted(([a], [b]) => a - b).map(([status, count]) => `${count} times ${status}`).join(", "));
         expect(outcomes.get(200) ?? 0).toBeGreaterThan(RUNS / 50);
@@ -133,17 +135,23 @@ for (const kind of kinds)
       }, 120_000);
 
       test("[d9.3] what looks like SQL, a header or a formula is kept and shown letter by letter where it is allowed, and refused where it is not", async () => {
-        for (const name of ["'; DROP TABLE tenants; --", '"x" OR 1=1', "=1+1", "a%_b", "Bobby \\ Tables"]) {
-          const { status, body } = await world.send("acme.owner", "PATCH", "/api/v1/admin/projects/app", { name });
-          expect([name, status, body.name]).toEqual([name, 200, name]);
-          const found = await world.send("acme.owner", "GET", `/api/v1/admin/projects?search=${encodeURIComponent(name)}`);
-          expect([name, found.body.data.map((one: any) => one.id)]).toEqual([name, ["app"]]);
+        // of its own: in the other one the names are whatever came to mind
+        const fresh = await openAdminWorld({ kind });
+        try {
+          for (const name of ["'; DROP TABLE tenants; --", '"x" OR 1=1', "=1+1", "a%_b", "Bobby \\ Tables"]) {
+            const { status, body } = await fresh.send("acme.owner", "PATCH", "/api/v1/admin/projects/app", { name });
+            expect([name, status, body.name]).toEqual([name, 200, name]);
+            const found = await fresh.send("acme.owner", "GET", `/api/v1/admin/projects?search=${encodeURIComponent(name)}`);
+            expect([name, found.body.data.map((one: any) => one.id)]).toEqual([name, ["app"]]);
+          }
+          for (const name of ["a\r\nb", "a\nb", "a\u0000b", "\ud800", "a\u2028b"]) {
+            const { status, body } = await fresh.send("acme.owner", "PATCH", "/api/v1/admin/projects/app", { name });
+            expect([JSON.stringify(name), status, body.error.param]).toEqual([JSON.stringify(name), 400, "name"]);
+          }
+          expect((await fresh.send("acme.owner", "GET", "/api/v1/admin/projects?search=%25")).body.data.map((one: any) => one.id)).toEqual([]);
+        } finally {
+          await fresh.close();
         }
-        for (const name of ["a\r\nb", "a\nb", "a\u0000b", "\ud800", "a\u2028b"]) {
-          const { status, body } = await world.send("acme.owner", "PATCH", "/api/v1/admin/projects/app", { name });
-          expect([JSON.stringify(name), status, body.error.param]).toEqual([JSON.stringify(name), 400, "name"]);
-        }
-        expect((await world.send("acme.owner", "GET", "/api/v1/admin/projects?search=%25")).body.data.map((one: any) => one.id)).toEqual([]);
       });
     });
   });

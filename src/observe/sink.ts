@@ -1,0 +1,29 @@
+// The port of everything outside that is told of finished calls: OTLP, JSON Lines, webhooks, Langfuse, Datadog. A sink only encodes and sends; queueing, repeats,
+// time limits and shedding are the same for all and stand in front of it. No sink can slow or fail a call (decisions 11.4).
+import type { CallContent } from "../core/content.ts";
+import type { CallRecord } from "../core/record.ts";
+
+export interface RecordedCall {
+  readonly record: CallRecord;
+  /** Null: the tenant keeps none. */
+  readonly content: CallContent | null;
+}
+
+export interface Sink {
+  /** Resolves when the receiver has taken all of them. Throws SinkFault; anything else that is thrown counts as one that may be tried again. */
+  deliver(calls: readonly RecordedCall[], signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export class SinkFault extends Error {
+  readonly isRetryable: boolean;
+  /** What the receiver said to wait; null: nothing. */
+  readonly retryAfterMs: number | null;
+
+  constructor(message: string, { isRetryable, retryAfterMs = null }: { readonly isRetryable: boolean; readonly retryAfterMs?: number | null }) {
+    super(message);
+    this.name = "SinkFault";
+    this.isRetryable = isRetryable;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
