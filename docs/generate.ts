@@ -6,6 +6,7 @@ import { providers } from "../src/providers/registry.ts";
 import { adminReference } from "./generate-admin.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
 import { errorsPage } from "./generate-errors.ts";
+import { integrationsList, integrationsTable } from "./generate-integrations.ts";
 import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
 import { providersPage } from "./generate-providers.ts";
 import { withGeneratedPart } from "./markdown.ts";
@@ -24,6 +25,9 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     ["docs/admin-api.md", withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference(NOTHING_CONFIGURED))],
     ["docs/configuration.md", configurationPage(PROVIDER_FAMILIES, read("examples/dragoman.yaml"))],
     ["docs/errors.md", errorsPage()],
+    ["docs/integrations/README.md", withGeneratedPart(read("docs/integrations/README.md"), "integrations", integrationsTable(projectFolder))],
+    ["docs/operations.md", withGeneratedPart(read("docs/operations.md"), "integrations", integrationsList(projectFolder, "integrations"))],
+    ["README.md", withGeneratedPart(read("README.md"), "integrations", integrationsList(projectFolder, "docs/integrations"))],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
     ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],
   ]);
