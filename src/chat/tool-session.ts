@@ -1,6 +1,7 @@
 // What a call with tool servers knows of them (decisions 10): made before the first round from the request, asked by the rounds.
 import type { ChatRequest, Message, ToolCall } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { ErrorCode } from "../core/errors.ts";
 import type { ToolActivity } from "../core/tool.ts";
 
 /** Whose a call of the model is: `gateway` runs here, `approval` goes to the client for its word, `client` is the client's own function. */
@@ -13,10 +14,16 @@ export interface ToolSession {
   readonly approved: readonly ToolCall[];
   readonly maxRounds: number;
   ownerOf(call: ToolCall): ToolCallOwner;
-  /** Runs one of the gateway's. A tool that fails is text for the model. Throws what ends the whole call: its signal's reason, a guard's `policy_violation`. */
+  /**
+   * Runs one of the gateway's, or one that was approved; `tell` hears of its start and its end, once each. A tool that fails is text for the model. Throws what ends
+   * the whole call: its signal's reason, a guard's `policy_violation`. The rounds keep the record of it.
+   */
   run(call: ToolCall, round: number, tell: (activity: ToolActivity) => void): Promise<ToolOutcome>;
-  /** The request of the next round: the conversation with this turn and what came of its calls. From the second round on no choice is forced; in the last one no tool may be called. */
-  next(request: ChatRequest, turn: Message, outcomes: readonly ToolOutcome[], isLast: boolean): ChatRequest;
+  /**
+   * The request of the next round: this turn and what came of its calls behind the conversation, which otherwise stays as it is. From the second round on no choice is
+   * forced; in the last one no tool may be called. `turn` null: the calls are those that were approved, and the round is the first.
+   */
+  next(request: ChatRequest, turn: Message | null, outcomes: readonly ToolOutcome[], isLast: boolean): ChatRequest;
 }
 
 export interface ToolOutcome {
@@ -24,4 +31,11 @@ export interface ToolOutcome {
   /** The `tool` message that answers the call, and a `user` message with images behind all of them where it has some. */
   readonly message: Message;
   readonly images: readonly JsonObject[];
+  readonly server: string;
+  readonly tool: string;
+  /** Null: it came to an end of its own, also where the tool says that it failed. */
+  readonly code: ErrorCode | null;
+  readonly isError: boolean;
+  /** Null: there is no result. */
+  readonly bytes: number | null;
 }
