@@ -73,7 +73,7 @@ function record(number: number, rows: number): CallRecord {
     tokenId: `token${token}`, tenantId: `tenant-${token % 10}`, projectId: `project-${token % 40}`, userId: null, endUser: mixed % 3 === 0 ? `user-${mixed % 5000}` : null, modelAsked: "openai:model", route: token % 2 === 0 ? "fast" : "direct",
     provider: model % 4 === 0 ? "anthropic" : "openai", model: MODELS[model]!, stream: mixed % 2 === 0, explained: false, status: failed ? 502 : 200, code: failed ? "upstream_error" : null, errorDetail: null,
     fates: { temperature: "native", max_completion_tokens: "native" }, messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
-    attempts: [{ provider: "openai", model: "model", status: failed ? 500 : 200, code: failed ? "upstream_error" : null, round: 1, startMs: 1, spanId: null, usage: null, nativeCode: null, retryAfterMs: null, headMs: 320, firstContentMs: 400, totalMs: 1500 }],
+    attempts: [{ provider: "openai", model: "model", status: failed ? 500 : 200, code: failed ? "upstream_error" : null, round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, nativeCode: null, retryAfterMs: null, headMs: 320, firstContentMs: 400, totalMs: 1500 }],
     finishReasons: ["stop"], nativeFinishReasons: [], usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }, usageSource: failed ? null : "provider",
     cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" }, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: { team: "search" },
     firstContentMs: 400, totalMs: mixed % 20_000, ownMs: 0.2,

@@ -106,7 +106,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, events: NO_EVENTS, toolServers: noToolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
@@ -151,7 +151,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
   const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, metrics.limitStoreAnswered, onFault);
   limitStoreFigures = () => limits.figures?.() ?? null;
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, events: NO_EVENTS, toolServers: noToolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,

@@ -6,6 +6,7 @@ import { retryAfterMs } from "../wire/retry-after.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../wire/upstream.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { ChatRequest } from "../core/chat.ts";
+import type { TraceHeaders } from "../core/trace.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
 import { followedAnswer } from "./follow-up.ts";
@@ -65,20 +66,25 @@ async function attempt(filled: () => ChatRequest | Promise<ChatRequest>, resolve
 
 /** Throws what a status that is no success means. */
 async function sendChecked(request: UpstreamRequest, resolved: Resolved, call: Call, scope: AttemptScope, record: Attempt): Promise<UpstreamResponse> {
-  const response = await call.waiting(send(request, resolved, call, scope));
+  const response = await call.waiting(send(request, resolved, call, scope, record));
   record.headMs ??= call.elapsedMs();
   record.status = response.status;
   if (response.status < 200 || response.status > 299) throw await refusal(response, resolved, call, scope, record);
   return response;
 }
 
-async function send(request: UpstreamRequest, { provider, target }: Resolved, call: Call, { limits, signal }: AttemptScope): Promise<UpstreamResponse> {
+async function send(request: UpstreamRequest, { provider, target }: Resolved, call: Call, { limits, signal }: AttemptScope, { spanId }: Attempt): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;
   const signing = provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
-  const signed = signing instanceof Promise ? await signing : signing;
+  const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(spanId));
   const pinnedAddress = target.guardedField === null ? undefined : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField })).pinnedAddress;
   const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = limits;
   return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal, pinnedAddress });
+}
+
+/** Behind the signature, which has no part in it. A header of that name that the caller set for the provider stays. */
+function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamRequest {
+  return trace === null || "traceparent" in request.headers ? request : { ...request, headers: { ...request.headers, ...trace } };
 }
 
 async function refusal(response: UpstreamResponse, { provider, target }: Resolved, call: Call, { signal }: AttemptScope, record: Attempt): Promise<GatewayError> {

@@ -5,19 +5,18 @@ import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { MAX_TIMER_MS } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
-import { newTraceId } from "../core/ids.ts";
+import { newSpanId, newTraceId } from "../core/ids.ts";
 import type { AccessToken, Principal } from "../core/identity.ts";
 import { type Attempt, type CallRecord, MAX_END_USER } from "../core/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
+import { beginTrace, parseTraceparent, type TraceHeaders, traceHeaders } from "../core/trace.ts";
 import type { OpenEntry } from "../store/ledger.ts";
 import { CallPolicies } from "./call-policies.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { corsHeaders, errorResponse } from "./reply-headers.ts";
 
-/** https://www.w3.org/TR/trace-context/#traceparent-header */
-const OTEL_TRACE = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 const CLIENT_ID_MAX = 200;
 /** A client that tells its own time limit gets ours that much earlier, so that it sees our error and not a cut (decisions 7.2). */
 const CLIENT_LIMIT_MARGIN_MS = 5000;
@@ -71,12 +70,14 @@ export class Call {
     this.#startedMs = context.clock.monotonic();
     const headers = http.headers;
     this.cors = this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
+    const traceId = newTraceId();
+    const trace = context.tracing === null ? null : beginTrace({ traceparent: headers.get("traceparent"), tracestate: headers.get("tracestate") }, { traceId, spanId: newSpanId() }, context.tracing);
     this.record = {
-      traceId: newTraceId(),
+      traceId,
       startedAtMs: context.clock.now(),
       clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
-      otelTraceId: OTEL_TRACE.exec(headers.get("traceparent") ?? "")?.[1] ?? null,
-      trace: null,
+      otelTraceId: trace === null ? (parseTraceparent(headers.get("traceparent"))?.traceId ?? null) : trace.parentSpanId === null ? null : trace.traceId,
+      trace,
       snapshotVersion: this.snapshot.version,
       tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
       modelAsked: null, route: null, provider: null, model: null,
@@ -215,9 +216,20 @@ export class Call {
   }
 
   beginAttempt(target: Target): Attempt {
-    const attempt: Attempt = { provider: target.providerId, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: null, usage: null, status: null, code: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
+    const attempt: Attempt = { provider: target.providerId, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: this.newSpanId(), usage: null, usageSource: null, status: null, code: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
     this.record.attempts.push(attempt);
     return attempt;
+  }
+
+  /** Null: the call is not traced. */
+  newSpanId(): string | null {
+    return this.record.trace === null ? null : newSpanId();
+  }
+
+  /** What a provider or a tool server is told, so that its spans stand under ours; null: nothing. */
+  traceHeaders(spanId: string | null): TraceHeaders | null {
+    const { trace } = this.record;
+    return trace === null || spanId === null || this.context.tracing?.propagate !== true ? null : traceHeaders(trace, spanId);
   }
 
   elapsedMs(): number {

@@ -16,7 +16,7 @@ import type { Call } from "./call.ts";
 import { charge } from "./call-price.ts";
 import { demandOf, usedOf } from "./demand.ts";
 import type { FittedRequest } from "./fit.ts";
-import { chargeLeft, leftUsage } from "./left-usage.ts";
+import { chargeLeft, leftUsage, noteUsage } from "./left-usage.ts";
 import { lendCredential } from "./lend-credential.ts";
 import type { Prepared, Ready, RouteCandidate } from "./legs.ts";
 import { pause } from "./pause.ts";
@@ -246,7 +246,10 @@ async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: At
   const scope = new AttemptScope(call, route.timeouts);
   control.scope = scope;
   admitted?.called(() => usedOf(scope.usage() ?? leftUsage(fitted.request, scope), fitted, resolved, call));
-  const left = (): void => chargeLeft(call, { fitted, resolved }, scope);
+  const left = (): void => {
+    noteUsage(fitted.request, scope);
+    chargeLeft(call, { fitted, resolved }, scope);
+  };
   call.underWay.add(left);
   const startedMs = call.elapsedMs();
   health.called(upstream, clock.monotonic());

@@ -5,6 +5,7 @@ import type { OnCharged } from "../admission/thresholds.ts";
 import type { Clock } from "../core/clock.ts";
 import type { CredentialLender } from "../core/credential.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import type { Tracing } from "../core/trace.ts";
 import type { Events } from "../core/event.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { Observer } from "../observe/observer.ts";
@@ -25,6 +26,8 @@ export interface ChatContext {
   readonly credentials: CredentialLender;
   readonly logins: Logins;
   readonly observer: Observer;
+  /** Null: no integration wants traces. */
+  readonly tracing: Tracing | null;
   readonly events: Events;
   readonly toolServers: ToolServers;
   readonly ledger: Ledger;

@@ -13,6 +13,20 @@ export function leftUsage(request: ChatRequest, scope: AttemptScope): Usage | nu
   return { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt };
 }
 
+/** Notes what each of an attempt's requests used, once nothing of it is under way: won, failed or left behind. */
+export function noteUsage(request: ChatRequest, scope: AttemptScope): void {
+  const { attempts } = scope;
+  for (const [index, attempt] of attempts.entries()) {
+    attempt.usage = scope.reported(index);
+    attempt.usageSource = attempt.usage === null ? null : "provider";
+  }
+  const [only] = attempts;
+  // an estimate is one of the whole attempt
+  if (attempts.length !== 1 || only!.usage !== null) return;
+  only!.usage = scope.usage() ?? leftUsage(request, scope);
+  only!.usageSource = only!.usage === null ? null : "estimated";
+}
+
 /** Notes it as the usage of a call of which nothing better is known. */
 export function chargeLeft(call: Call, { fitted: { request }, resolved }: PricedAttempt, scope: AttemptScope): void {
   const usage = leftUsage(request, scope);

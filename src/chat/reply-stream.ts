@@ -18,6 +18,7 @@ import type { Outcome } from "../routing/health.ts";
 import { type Attempting, outcomeOf, type Tried, withAttempts, type Won } from "./complete.ts";
 import type { Resolved } from "./resolve.ts";
 import { StreamGuard } from "./guard-answer.ts";
+import { strictUsage } from "./strict-fields.ts";
 import { StreamGrammar } from "./stream-grammar.ts";
 
 const PARSERS = { sse: createSseParser, ndjson: createNdjsonParser, "aws-event-stream": createAwsEventStreamParser } as const;
@@ -45,6 +46,7 @@ async function tryStream(tried: Tried, call: Call): Promise<BegunStream> {
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage, outputGuards.length === 0 ? null : new StreamGuard(outputGuards, call.policies!.guardSpoke));
   const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
+  scope.reported = () => grammar.reportedUsage;
   scope.usage = () => grammar.reportedUsage ?? (grammar.hasGenerated ? usage() : null);
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
@@ -101,6 +103,7 @@ function streamOf(answer: Promise<OpenAnswer>, openStream: (open: OpenAnswer) =>
 
 function fannedStream(answers: readonly Promise<OpenAnswer>[], openStream: (open: OpenAnswer, writer: ChunkWriter) => AnswerStream, grammar: StreamGrammar, usage: () => Usage, scope: AttemptScope): AnswerStream {
   const writers = answers.map((_, index) => new ChoiceWriter(grammar, index));
+  scope.reported = (index) => strictUsage(writers[index]?.usage);
   const streams = answers.map((answer, index) => streamOf(answer, (open) => openStream(open, writers[index]!)));
   const merged = mergedStream(streams, () => {
     const summed = summedUsage(writers.map((writer) => writer.usage));

@@ -11,6 +11,7 @@ import { charge, chargeUntold } from "./call-price.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import { mergedAnswer } from "./fan-out.ts";
 import { guardedAnswer } from "./guard-answer.ts";
+import { strictUsage } from "./strict-fields.ts";
 import { wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 
 export function whole(call: Call): Attempting<WholeAnswer> {
@@ -21,9 +22,11 @@ export function whole(call: Call): Attempting<WholeAnswer> {
 async function tryWhole(tried: Tried, call: Call): Promise<WholeAnswer> {
   const { fitted, resolved, route, scope } = tried;
   const opened = await allOf(attempts(fitted.request, resolved, call, scope), scope);
-  const answer = opened.length === 1 ? await decoded(opened[0]!, resolved, call) : mergedAnswer(await allDecoded(opened, resolved, call, scope));
+  const answers = opened.length === 1 ? [await decoded(opened[0]!, resolved, call)] : await allDecoded(opened, resolved, call, scope);
+  scope.reported = (index) => strictUsage(answers[index]?.usage);
   try {
-    const made = wholeAnswer(answer, answerFrame(call, fitted, resolved, route), (generated) => estimatedUsage(fitted.request.messages, generated));
+    const made = wholeAnswer(mergedAnswer(answers), answerFrame(call, fitted, resolved, route), (generated) => estimatedUsage(fitted.request.messages, generated));
+    if (answers.length === 1) scope.reported = () => (made.usageEstimated ? null : made.usage);
     scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
     return tried.outputGuards.length === 0 ? made : await guarded(made, tried, call);
   } catch (thrown) {

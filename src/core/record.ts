@@ -6,6 +6,8 @@ import type { LimitRule, LimitUnit } from "./limit.ts";
 import type { ToolRun } from "./tool.ts";
 import type { TraceContext } from "./trace.ts";
 
+export type UsageSource = "provider" | "estimated";
+
 /** What became of a field of the request. */
 export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "passed";
 
@@ -18,8 +20,9 @@ export interface Attempt {
   readonly startMs: number;
   /** 16 hex digits; null: the call is not traced. */
   readonly spanId: string | null;
-  /** What the provider says that it used; null: it said nothing. */
+  /** What it used: by the provider's figures, or, without any, what is charged of it; null: nothing is known. */
   usage: Usage | null;
+  usageSource: UsageSource | null;
   /** Status of the provider's answer; null when none came. */
   status: number | null;
   code: ErrorCode | null;
@@ -128,7 +131,7 @@ export interface CallRecord {
   /** The vendor's own words, where they were others. */
   nativeFinishReasons: string[];
   usage: Usage | null;
-  usageSource: "provider" | "estimated" | null;
+  usageSource: UsageSource | null;
   /** Null: nothing was used, or the price is not known. */
   cost: CallCost | null;
   /** By the caller's own price where the token may not set one: recorded, and counted nowhere (decisions 4.8). */

@@ -1,12 +1,80 @@
-// Where a call stands in a distributed trace. https://www.w3.org/TR/trace-context/
+// Where a call stands in a distributed trace, and the two headers that say so from service to service. https://www.w3.org/TR/trace-context/
 export interface TraceContext {
-  /** 32 hex digits: the caller's, or made here. */
+  /** 32 hex digits: the caller's, or the call's own id where the trace begins here. */
   readonly traceId: string;
   /** The span of the whole call, 16 hex digits. */
   readonly spanId: string;
   /** The caller's span; null: the trace begins here. */
   readonly parentSpanId: string | null;
   readonly sampled: boolean;
-  /** `tracestate` of the caller, as it came; null: none. */
+  /** `tracestate` of the caller; null: none. */
   readonly state: string | null;
+}
+
+/** What a configured integration wants of the traces of calls. */
+export interface Tracing {
+  /** Share of the traces that begin here which are kept, 0 to 1. Of a trace that goes on, the caller says it. */
+  readonly sampleRatio: number;
+  /** Providers and tool servers are told the trace. */
+  readonly propagate: boolean;
+}
+
+/** What goes along to a provider or a tool server: ids alone. */
+export interface TraceHeaders {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
+/** What `traceparent` says. */
+interface CallerTrace {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly sampled: boolean;
+}
+
+/** Later versions may say more behind the flags; this one may not. */
+const TRACEPARENT = /^(?!ff)(?:00|([0-9a-f]{2}))-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/;
+const SAMPLED = 1;
+
+/** Null: absent, or none by the letter; a trace then begins here. */
+export function parseTraceparent(header: string | null): CallerTrace | null {
+  const match = header === null ? null : TRACEPARENT.exec(header);
+  if (match === null) return null;
+  const [, laterVersion, traceId, spanId, flags, more] = match;
+  if (laterVersion === undefined && more !== "") return null;
+  return { traceId: traceId!, spanId: spanId!, sampled: (Number.parseInt(flags!, 16) & SAMPLED) === SAMPLED };
+}
+
+const MAX_STATE = 512;
+const MAX_MEMBERS = 32;
+const MEMBER = /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[ -+\--<>-~]{0,255}[!-+\--<>-~]$/;
+
+/** The list as it may go on: without the last members where it is too long. Null: absent, or one of its members is none by the letter. */
+export function parseTracestate(header: string | null): string | null {
+  if (header === null) return null;
+  const members = header.split(",").map((member) => member.trim()).filter((member) => member !== "");
+  if (members.length > MAX_MEMBERS || !members.every((member) => MEMBER.test(member))) return null;
+  while (members.length > 0 && members.join(",").length > MAX_STATE) members.pop();
+  return members.length === 0 ? null : members.join(",");
+}
+
+/** 56 bits of the trace id are random: every service that asks for the same share keeps the same traces. https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/ */
+const RANDOM_DIGITS = 14;
+const RANDOM_RANGE = 2 ** 56;
+
+export function isKept(traceId: string, ratio: number): boolean {
+  return ratio >= 1 || Number.parseInt(traceId.slice(-RANDOM_DIGITS), 16) >= (1 - ratio) * RANDOM_RANGE;
+}
+
+/** Goes on with the caller's trace, or begins one under the call's own id. */
+export function beginTrace(headers: { readonly traceparent: string | null; readonly tracestate: string | null }, own: { readonly traceId: string; readonly spanId: string }, { sampleRatio }: Tracing): TraceContext {
+  const caller = parseTraceparent(headers.traceparent);
+  if (caller === null) return { ...own, parentSpanId: null, sampled: isKept(own.traceId, sampleRatio), state: null };
+  return { traceId: caller.traceId, spanId: own.spanId, parentSpanId: caller.spanId, sampled: caller.sampled, state: parseTracestate(headers.tracestate) };
+}
+
+/** What goes along with a request that is made under the span. */
+export function traceHeaders({ traceId, sampled, state }: TraceContext, spanId: string): TraceHeaders {
+  const traceparent = `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
+  return state === null ? { traceparent } : { traceparent, tracestate: state };
 }

@@ -133,7 +133,9 @@ export function callFields(record: CallRecord): Readonly<Record<string, unknown>
 
 function attemptJson(attempt: Attempt): string {
   const code = attempt.code === null ? "" : `,"code":"${attempt.code}"`;
-  return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
+  const { usage } = attempt;
+  const used = usage === null ? "" : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens}${attempt.usageSource === "estimated" ? ',"usage_source":"estimated"' : ""}`;
+  return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${number("retry_after_ms", attempt.retryAfterMs)}${used}${milliseconds("start_ms", attempt.startMs)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
 }
 
 function costJson({ nanoUsd, priceId }: CallCost): string {

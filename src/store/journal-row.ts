@@ -1,6 +1,6 @@
 // What stands in the entries of the journal: a call as it was admitted, and as it ended. Of an opening without a closing a record is made here.
 import type { JsonObject } from "../core/json.ts";
-import type { CallRecord, LimitTouch } from "../core/record.ts";
+import type { Attempt, CallRecord, LimitTouch } from "../core/record.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
 import type { LedgerRow } from "./ledger.ts";
 
@@ -33,7 +33,8 @@ export function closingText(record: CallRecord): string {
 
 /** A record of any version: what it did not know yet is empty. Throws SyntaxError. */
 export function parseClosing(text: string): CallRecord {
-  return { ...EMPTY, ...(JSON.parse(text) as CallRecord) };
+  const record = { ...EMPTY, ...(JSON.parse(text) as CallRecord) };
+  return { ...record, attempts: record.attempts.map((attempt) => ("usageSource" in attempt ? attempt : { ...LATER_OF_ATTEMPTS, ...(attempt as Attempt) })) };
 }
 
 /** A row for the database, whose text is read and whose record is parsed only where they are looked at. */
@@ -74,6 +75,8 @@ export function unsettledRecord(openingJson: string): CallRecord {
     cost: nanoUsd === 0 ? null : { nanoUsd, priceId: "reservation" },
   };
 }
+
+const LATER_OF_ATTEMPTS = { round: 1, startMs: 0, spanId: null, usage: null, usageSource: null } satisfies Partial<Attempt>;
 
 const EMPTY: CallRecord = {
   traceId: "", startedAtMs: 0, clientRequestId: null, otelTraceId: null, trace: null, snapshotVersion: 0,

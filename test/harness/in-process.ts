@@ -18,6 +18,7 @@ import { NO_EVENTS } from "../../src/core/event.ts";
 import { NO_POLICIES } from "../../src/core/policy.ts";
 import { DIRECT_ROUTE, directRoute } from "../../src/core/route.ts";
 import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
+import type { Tracing } from "../../src/core/trace.ts";
 import { openTraffic } from "../../src/http/traffic.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
@@ -59,6 +60,8 @@ export interface StubOptions {
   readonly families?: ReadonlyMap<string, Provider>;
   /** Providers with a stored key; by default every family with the key `stored-key`. */
   readonly providers?: readonly ProviderSettings[];
+  /** Calls are not traced, if left out. */
+  readonly tracing?: Tracing;
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Why no call may run now; never, if left out. */
@@ -102,6 +105,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     observer: { publish: (record) => records.push(structuredClone(record)) },
+    tracing: options.tracing ?? null,
     events: NO_EVENTS,
     toolServers: noToolServers,
     ledger: options.ledger ?? noLedger,
