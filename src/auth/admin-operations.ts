@@ -15,7 +15,7 @@ export interface Requirement {
 }
 
 /** Nouns whose entries the file may hold too, by their words in paths. */
-export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "tool_servers", "settings"] as const;
+export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "tool_servers", "webhooks", "settings"] as const;
 export type ConfiguredNoun = (typeof CONFIGURED_NOUNS)[number];
 
 /** Who changes them. Read by every role: nothing of them is secret once it is masked. */
@@ -29,6 +29,7 @@ const WRITERS: Readonly<Record<ConfiguredNoun, { readonly tenant: Role; readonly
   routes: { tenant: "admin", project: "maintainer" },
   limits: { tenant: "admin", project: "maintainer" },
   budgets: { tenant: "admin", project: "maintainer" },
+  webhooks: { tenant: "admin", project: "maintainer" },
   settings: { tenant: "admin", project: "maintainer" },
 };
 
@@ -48,6 +49,7 @@ const NAMES: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly ma
   budgets: { one: "Budget", many: "Budgets" },
   prices: { one: "Price", many: "Prices" },
   tool_servers: { one: "ToolServer", many: "ToolServers" },
+  webhooks: { one: "Webhook", many: "Webhooks" },
   settings: { one: "Settings", many: "Settings" },
 };
 

@@ -1,5 +1,6 @@
 // The immutable value that every call reads: configuration and store joined and compiled. It is swapped whole when something changes.
 import type { StoredCredential } from "./credential.ts";
+import type { WebhookSet } from "./event.ts";
 import type { AccessToken, Membership, Project, User } from "./identity.ts";
 import type { PriceBook } from "./price.ts";
 import type { LimitSet } from "./limit.ts";
@@ -83,6 +84,7 @@ export interface Snapshot {
   readonly limitRules: LimitSet;
   readonly policies: PolicySet;
   readonly toolServers: ToolServerSet;
+  readonly webhooks: WebhookSet;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;
   /** Null: nobody in front is believed. */

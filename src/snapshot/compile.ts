@@ -7,6 +7,7 @@ import type { Configured } from "../core/configured.ts";
 import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
 import type { ProviderSettings, ScopeSettings, Snapshot } from "../core/snapshot.ts";
+import { compileWebhooks } from "../observe/webhook-settings.ts";
 import { NO_TOOL_SERVERS } from "../core/tool.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
@@ -30,13 +31,13 @@ export interface CompileInput {
   readonly remember?: Remember;
 }
 
-const NO_RESOURCES: Contents["resources"] = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], setting: [] };
+const NO_RESOURCES: Contents["resources"] = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], webhook: [], setting: [] };
 
 export function compileSnapshot(input: CompileInput): Snapshot {
   const { identities, families, environment, version, remember = openMemory() } = input;
   const file = input.configuration;
   const { projects } = identities;
-  const { configuration, prices, limits, policies, providers: stored } = joinedOf(input, remember);
+  const { configuration, prices, limits, policies, webhooks, providers: stored } = joinedOf(input, remember);
   const providers = remember("providers", [file, families, environment], () => compileProviders(file.providers, families, environment).providers);
   return {
     version,
@@ -52,6 +53,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     limitRules: remember("limits", [limits], () => compileLimits(limits)),
     policies: remember("policies", [policies], () => compilePolicies(policies)),
     toolServers: NO_TOOL_SERVERS,
+    webhooks: remember("webhooks", [webhooks], () => compileWebhooks(webhooks)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,
     proxyTrust: configuration.server.proxyTrust,

@@ -8,6 +8,7 @@ import { policiesSection } from "../auth/policy-settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
+import { webhooksSection } from "../observe/webhook-settings.ts";
 import { providersSection, type ProviderFamily } from "../providers/settings.ts";
 import { type RouteConfiguration, routeProblems } from "../routing/route-problems.ts";
 import { auditSection } from "../store/audit-settings.ts";
@@ -34,6 +35,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     limits: limitsSection,
     budgets: budgetsSection,
     policies: policiesSection.meta({ title: "Policies", description: "Rules that deny calls, and guards over their text, for all tenants: docs/policies.md." }),
+    webhooks: webhooksSection,
     settings: settingsSection,
     tenants: tenantsSection,
     projects: projectsSection,

@@ -6,6 +6,7 @@ import type { PolicyDocument } from "../auth/policy-settings.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
+import type { WebhookDocument } from "../observe/webhook-settings.ts";
 import { compileFallback, type RouteScope } from "../routing/compile-routes.ts";
 import { scopeRouteProblems } from "../routing/route-problems.ts";
 import type { RouteEntry } from "../routing/settings.ts";
@@ -15,6 +16,7 @@ import type { Configuration } from "./configuration.ts";
 import { limitsOfFile } from "./file-limits.ts";
 import { policiesOfFile } from "./file-policies.ts";
 import { pricesOfFile } from "./file-prices.ts";
+import { webhooksOfFile } from "./file-webhooks.ts";
 import type { Remember } from "./memory.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
@@ -25,6 +27,7 @@ export interface Joined {
   readonly prices: readonly Configured<PriceDocument>[];
   readonly limits: ConfiguredLimits;
   readonly policies: readonly Configured<PolicyDocument>[];
+  readonly webhooks: readonly Configured<WebhookDocument>[];
   readonly providers: readonly Configured<ProviderSettings>[];
   /** What of the store is not used and why, a sentence each. */
   readonly problems: readonly string[];
@@ -42,7 +45,7 @@ export interface JoinInput {
 export function joined({ configuration, identities, resources, families, remember }: JoinInput): Joined {
   const { projects } = identities;
   const stored = readStored(resources, families, remember);
-  const { route, provider, setting, price, limit, budget, policy } = resources;
+  const { route, provider, setting, price, limit, budget, policy, webhook } = resources;
   const { usable, problems } = remember("usable routes", [configuration, route, provider, families], () => usableRoutes(configuration, stored, families, remember));
   return {
     configuration: remember("joined configuration", [configuration, usable, setting], () => withStored(configuration, usable, stored.settings, remember)),
@@ -52,6 +55,7 @@ export function joined({ configuration, identities, resources, families, remembe
       return { limits: fileFirst(ofFile.limits, stored.limits), budgets: fileFirst(ofFile.budgets, stored.budgets) };
     }),
     policies: remember("joined policies", [configuration, projects, policy], () => fileFirst(policiesOfFile(configuration, identities), stored.policies)),
+    webhooks: remember("joined webhooks", [configuration, projects, webhook], () => fileFirst(webhooksOfFile(configuration, identities), stored.webhooks)),
     providers: stored.providers,
     problems: [...stored.problems, ...problems],
   };
@@ -64,7 +68,7 @@ function fileFirst<T>(file: readonly Configured<T>[], store: readonly Configured
   return [...file, ...store.filter((one) => !taken.has(key(one)))];
 }
 
-const NOTHING: ScopeConfiguration = { settings: { dropParams: null, disableStopSequenceLimit: null }, routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {} };
+const NOTHING: ScopeConfiguration = { settings: { dropParams: null, disableStopSequenceLimit: null }, routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {} };
 
 type Stock = readonly Configured<RouteEntry>[];
 

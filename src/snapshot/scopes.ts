@@ -6,6 +6,7 @@ import { type PolicyDocument, policiesSection } from "../auth/policy-settings.ts
 import { SCOPE_ID, scopeSettingsSection } from "../config/sections.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import type { RouteScope } from "../routing/compile-routes.ts";
+import { type WebhookDocument, webhooksSection } from "../observe/webhook-settings.ts";
 import { routeDefaultsSection, routesSection } from "../routing/settings.ts";
 
 export interface ScopeConfiguration extends RouteScope {
@@ -15,6 +16,7 @@ export interface ScopeConfiguration extends RouteScope {
   readonly limits: Readonly<Record<string, LimitDocument>>;
   readonly budgets: Readonly<Record<string, BudgetDocument>>;
   readonly policies: Readonly<Record<string, PolicyDocument>>;
+  readonly webhooks: Readonly<Record<string, WebhookDocument>>;
 }
 
 const scopesSection = (title: string, noun: string) =>
@@ -30,12 +32,13 @@ const scopesSection = (title: string, noun: string) =>
           limits: limitsSection.meta({ title: "Limits", description: `Limits of this ${noun}, as in \`limits\`.`, like: "limits" }),
           budgets: budgetsSection.meta({ title: "Budgets", description: `Budgets of this ${noun}, as in \`budgets\`.`, like: "budgets" }),
           policies: policiesSection.meta({ title: "Policies", description: `Policies of this ${noun}, as in \`policies\`. They are asked after wider ones.`, like: "policies" }),
+          webhooks: webhooksSection.meta({ title: "Webhooks", description: `Webhooks of this ${noun}, as in \`webhooks\`. They hear of events of this ${noun} alone.`, like: "webhooks" }),
         })
         .prefault({}),
     )
     .transform((file): ReadonlyMap<string, ScopeConfiguration> => new Map(Object.entries(file).map(([id, { route_defaults: defaults, ...own }]) => [id, { ...own, defaults }])))
     .prefault({})
-    .meta({ title, description: `Settings, routes, prices, limits, budgets and policies of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
+    .meta({ title, description: `Settings, routes, prices, limits, budgets, policies and webhooks of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
 
 export const tenantsSection = scopesSection("Tenants", "tenant");
 export const projectsSection = scopesSection("Projects", "project");

@@ -13,6 +13,7 @@ import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
 import { type ProviderFamily, providerEntrySchema, providerProblem, runsInside, toProviderEntry } from "../providers/settings.ts";
 import { toolServerSchema } from "../mcp/settings.ts";
+import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe/webhook-settings.ts";
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/contents.ts";
@@ -27,6 +28,7 @@ export interface Stored {
   readonly limits: readonly Configured<LimitDocument>[];
   readonly budgets: readonly Configured<BudgetDocument>[];
   readonly policies: readonly Configured<PolicyDocument>[];
+  readonly webhooks: readonly Configured<WebhookDocument>[];
   readonly routes: readonly Configured<RouteEntry>[];
   readonly settings: readonly Configured<ScopeSettings>[];
   readonly providers: readonly Configured<ProviderSettings>[];
@@ -47,6 +49,7 @@ interface Readers {
   readonly setting: Read<ScopeSettings>;
   readonly provider: Read<ProviderSettings>;
   readonly tool_server: Read<unknown>;
+  readonly webhook: Read<WebhookDocument>;
 }
 
 interface Known {
@@ -68,6 +71,7 @@ function readersOf(families: readonly ProviderFamily[]): Readers {
     setting: unlessThrown(bySchema(scopeSettings.transform(toScopeSettings)), () => {}),
     provider: unlessThrown(providerReader(families), () => {}, (resource) => ({ instead: switchedOff(resource, families) })),
     tool_server: unlessThrown(bySchema(toolServerSchema), () => {}),
+    webhook: unlessThrown(bySchema(webhookSchema), (webhook) => compileWebhooks([webhook])),
   };
 }
 
@@ -93,7 +97,7 @@ export function readStored(resources: Contents["resources"], families: readonly 
     return read.all as readonly Configured<T>[];
   };
   all("tool_server");
-  return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), routes: all("route"), settings: all("setting"), providers: all("provider"), problems };
+  return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), webhooks: all("webhook"), routes: all("route"), settings: all("setting"), providers: all("provider"), problems };
 }
 
 function readKind(kind: keyof Readers, resources: readonly OpenedResource[], read: Read<unknown>): { readonly all: readonly Configured<unknown>[]; readonly problems: readonly string[] } {

@@ -9,7 +9,7 @@ import { sealedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
 import type { Writer } from "./writer.ts";
 
-const ID_PREFIX: Readonly<Record<ConfiguredKind, string>> = { provider: "prv", route: "rte", policy: "pol", limit: "lim", budget: "bud", price: "prc", tool_server: "tsv", setting: "set" };
+const ID_PREFIX: Readonly<Record<ConfiguredKind, string>> = { provider: "prv", route: "rte", policy: "pol", limit: "lim", budget: "bud", price: "prc", tool_server: "tsv", webhook: "whk", setting: "set" };
 
 function newResourceId(kind: ConfiguredKind): string {
   return `${ID_PREFIX[kind]}_${crypto.getRandomValues(new Uint8Array(10)).toHex()}`;

@@ -9,12 +9,17 @@ import { StoreError } from "./store.ts";
 const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: ["api_key", "api_keys[]", "api_keys[].key", "*.secret_access_key", "*.session_token", "*.service_account", "*.client_secret"],
   tool_server: ["headers.*", "url?"],
+  webhook: ["secret", "previous_secret", "url?"],
 };
+
+/** Secrets that are never sent anywhere: they stay when the address changes. */
+const SIGNING_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = { webhook: ["secret", "previous_secret"] };
 
 /** What does not say where a secret goes. Whoever may change the rest without knowing the secret could have it sent to himself (decisions 2.9). */
 const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: ["api_key", "api_keys", "enabled", "models"],
   tool_server: ["headers", "enabled", "name", "description", "timeout_s", "allowed_tools", "require_approval"],
+  webhook: ["secret", "previous_secret", "previous_secret_until", "events", "enabled", "description", "timeout_s", "max_attempts"],
 };
 
 const MASKED = /^\*\*\* ([0-9a-f]{12})$/;
@@ -89,7 +94,7 @@ export function sealedDocument({ kind, id, sealer }: SealingContext, document: J
     if (handle === undefined) return needed().seal(text, placeOf(kind, id, path));
     const before = handles.get(handle);
     if (before === undefined) throw new StoreError("invalid", `${path} holds a masked secret that is not kept here. Send the secret itself.`);
-    if (moved) throw new StoreError("invalid", `${path} holds a masked secret, and the address that it goes to changes. Send the secret itself.`);
+    if (moved && SIGNING_FIELDS[kind]?.includes(path) !== true) throw new StoreError("invalid", `${path} holds a masked secret, and the address that it goes to changes. Send the secret itself.`);
     return before.path === path ? before.sealed : needed().seal(openedText(needed(), before.sealed, placeOf(kind, id, before.path)), placeOf(kind, id, path));
   });
 }

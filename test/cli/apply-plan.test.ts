@@ -33,7 +33,7 @@ describe("documents", () => {
 
 describe("a plan", () => {
   test("makes what others refer to first, whatever the order of the documents", () => {
-    const kinds = ["settings", "budget", "limit", "policy", "route", "price", "tool_server", "provider", "member", "user", "project", "tenant"];
+    const kinds = ["settings", "webhook", "budget", "limit", "policy", "route", "price", "tool_server", "provider", "member", "user", "project", "tenant"];
     expect(plan(kinds.map((kind) => `kind: ${kind}\nname: x`).join("\n---\n")).steps.map(({ what }) => what.kind)).toEqual(kinds.toReversed() as never);
     const routes = "kind: route\nname: a\nspec: {fallbacks: ['route:b']}\n---\nkind: route\nname: b\nspec: {fallbacks: [{route: c}]}\n---\nkind: route\nname: c\nspec: {fallbacks: ['route:a']}";
     expect(plan(routes).steps.map(({ what }) => what.name)).toEqual(["c", "b", "a"]);

@@ -33,6 +33,9 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   PriceChange: () => ({ completion: "11" }),
   NewToolServer: () => ({ name: "fresh", url: "https://93.184.215.14/mcp" }),
   ToolServerChange: () => ({ enabled: false }),
+  NewWebhook: () => ({ name: "fresh", url: "https://93.184.215.14/hook", events: ["budget.*"] }),
+  WebhookChange: () => ({ enabled: false }),
+  WebhookRotation: () => ({ overlap_minutes: 60 }),
   NewSettings: () => ({ drop_params: true }),
   SettingsChange: () => ({ drop_params: false }),
   TenantRollback: () => ({ to: 0 }),
@@ -59,6 +62,7 @@ const THINGS: readonly (Pick<NewResource, "kind" | "name" | "document"> & { read
   { noun: "budgets", kind: "budget", name: "kept", document: { usd: "100", window: "day" }, setBy: "maintainer" },
   { noun: "prices", kind: "price", name: "kept", document: { model: "sandbox:*", prompt: "1" }, setBy: "admin" },
   { noun: "tool_servers", kind: "tool_server", name: "kept", document: { url: "https://tools.example/mcp" }, setBy: "admin" },
+  { noun: "webhooks", kind: "webhook", name: "kept", document: { url: "https://hooks.example/in", secret: `whsec_${"A".repeat(43)}=` }, setBy: "maintainer" },
   { noun: "settings", kind: "setting", name: "settings", document: { drop_params: true }, setBy: "maintainer" },
 ];
 

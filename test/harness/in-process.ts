@@ -14,7 +14,7 @@ import { NO_LIMITS } from "../../src/core/limit.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { NO_TOOL_SERVERS } from "../../src/core/tool.ts";
 import { noToolServers } from "../../src/mcp/tool-servers.ts";
-import { NO_EVENTS } from "../../src/core/event.ts";
+import { NO_EVENTS, NO_WEBHOOKS } from "../../src/core/event.ts";
 import { NO_POLICIES } from "../../src/core/policy.ts";
 import { DIRECT_ROUTE, directRoute } from "../../src/core/route.ts";
 import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
@@ -80,7 +80,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), tenantProviders: new Map(), projectProviders: new Map(), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, policies: NO_POLICIES, toolServers: NO_TOOL_SERVERS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
+    prices: NO_PRICES, policies: NO_POLICIES, toolServers: NO_TOOL_SERVERS, webhooks: NO_WEBHOOKS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];

@@ -19,7 +19,7 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
-const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {} };
+const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {} };
 
 describe("without a file", () => {
   const configuration = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
@@ -67,6 +67,7 @@ describe("without a file", () => {
       limits: {},
       budgets: {},
       policies: {},
+      webhooks: {},
       routes: {},
       route_defaults: {},
       tenants: new Map(),

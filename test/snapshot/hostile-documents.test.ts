@@ -36,6 +36,7 @@ const GOOD: Readonly<Record<ConfiguredKind, readonly JsonObject[]>> = {
   budget: [{ usd: "12.50", window: "day", thresholds: [80, { percent: 90, degrade_to: "route:good" }], unpriced: "allow", scope: { token: "x" } }, { tokens: 100, window: "total" }],
   price: [{ model: "openai:*", prompt: "1.25", completion: "10", tiers: [{ above_prompt_tokens: 200_000, prompt: "2" }], from: "2026-01-01" }, { model: "openai:a", per: "token", completion: "0.000001", request: "1" }],
   tool_server: [{ url: "https://tools.test/mcp?key=secret", headers: { authorization: "secret" }, allowed_tools: ["a*"] }, { url: "https://tools.test/mcp" }],
+  webhook: [{ url: "https://hooks.test/in?key=secret", events: ["budget.*", "call.refused"], secret: `whsec_${"A".repeat(43)}=`, previous_secret: `whsec_${"B".repeat(43)}=`, previous_secret_until: "2026-01-31T09:00:00Z" }, { url: "https://hooks.test/in", secret: `whsec_${"A".repeat(43)}=`, enabled: false, timeout_s: 3, max_attempts: 2 }],
   setting: [{ drop_params: true, models: ["openai:*"] }, { disable_stop_sequence_limit: true }],
 };
 
@@ -141,7 +142,7 @@ describe("many routes of many tenants", () => {
     Array.from({ length }, (_, index) => ({ ...resource("route", `${tenantId}-${index}`, `r${index}`, { targets: ["openai:a"], ...(index > 0 && { fallbacks: [`route:r${index - 1}`] }) }), tenantId, projectId: null }));
   const remember = openMemory();
   const compiled = (route: readonly OpenedResource[]) => {
-    const input = { configuration, identities: IDENTITIES, resources: { provider: [], route, policy: [], limit: [], budget: [], price: [], tool_server: [], setting: [] }, families: PROVIDER_FAMILIES, environment: readEnvironment({}), version: 1, remember };
+    const input = { configuration, identities: IDENTITIES, resources: { provider: [], route, policy: [], limit: [], budget: [], price: [], tool_server: [], webhook: [], setting: [] }, families: PROVIDER_FAMILIES, environment: readEnvironment({}), version: 1, remember };
     return { snapshot: compileSnapshot(input), problems: storedProblems(input) };
   };
 

@@ -34,7 +34,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const NO_RESOURCES = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], setting: [] };
+const NO_RESOURCES = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], webhook: [], setting: [] };
 
 /** A store of which a test says what it answers. */
 function storeOf({ revision, readIdentities }: { readonly revision: () => Promise<string>; readonly readIdentities: () => Promise<Identities> }): SnapshotSourceOptions["store"] {

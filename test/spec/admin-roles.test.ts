@@ -20,6 +20,7 @@ const WRITERS: Readonly<Record<string, readonly [tenant: Role, project: Role | n
   Route: ["admin", "maintainer"],
   Limit: ["admin", "maintainer"],
   Budget: ["admin", "maintainer"],
+  Webhook: ["admin", "maintainer"],
   Settings: ["admin", "maintainer"],
 };
 /** All others. `own`: whatever the caller sees. `operator`: an owner of the tenant default. */

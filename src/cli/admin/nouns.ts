@@ -19,6 +19,8 @@ export interface Noun {
   readonly columns: Readonly<Record<string, string>>;
   /** Sums, told apart by what is asked for; as CSV too. */
   readonly sums?: true;
+  /** A field of the answer that is told this once. */
+  readonly shownOnce?: string;
   /** Further filters of a list. */
   readonly filters?: readonly string[];
 }
@@ -38,6 +40,7 @@ export const NOUNS: readonly Noun[] = [
   { word: "budget", many: "budgets", path: "budgets", place: "either", verbs: ALL, named: "name", columns: { ID: "id", NAME: "name", USD: "usd", TOKENS: "tokens", WINDOW: "window", SCOPE: "scope", ...KEPT }, filters: ["origin", "search"] },
   { word: "price", many: "prices", path: "prices", place: "either", verbs: ALL, named: "name", columns: { NAME: "name", ...KEPT }, filters: ["origin", "search"] },
   { word: "tool-server", many: "tool servers", path: "tool_servers", place: "either", verbs: ALL, named: "name", columns: { NAME: "name", ADDRESS: "url", ...KEPT }, filters: ["origin", "search"] },
+  { word: "webhook", many: "webhooks", path: "webhooks", place: "either", verbs: ALL, named: "name", shownOnce: "secret", columns: { ID: "id", NAME: "name", ADDRESS: "url", EVENTS: "events", ENABLED: "enabled", ...KEPT }, filters: ["origin", "search"] },
   { word: "settings", many: "settings", path: "settings", place: "either", verbs: ["get", "update", "delete"], named: null, told: "What these settings say", columns: {} },
   {
     word: "audit", many: "what was changed and refused", path: "audit", place: "either", verbs: ["list"], named: null,

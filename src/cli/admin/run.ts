@@ -31,6 +31,13 @@ export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: 
   if (flags.json === true) return printJson(answer);
   if (verb === "get") return printLine(stringify(answer).trimEnd());
   printLine(`${noun.told ?? `The ${noun.word}`}${told(noun, id, answer)} ${flags.dryRun === true ? `would be ${DONE[verb]}: this was a dry run.` : `is ${DONE[verb]}.`}`);
+  printShownOnce(noun.shownOnce, answer);
+}
+
+/** What was made here is told; what is masked was known before. */
+export function printShownOnce(field: string | undefined, answer: Json): void {
+  const value = field === undefined || !isObject(answer) ? undefined : answer[field];
+  if (typeof value === "string" && !value.startsWith("*** ")) printLine(`Its ${field} is shown this once: ${value}`);
 }
 
 const METHODS = { get: "GET", create: "POST", update: "PATCH", set: "PUT", delete: "DELETE" } as const;

@@ -10,12 +10,12 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { DEFAULT_TENANT } from "../admin/run.ts";
 
 /** In the order in which they are made: each may refer to what stands before it. */
-export const KINDS = ["tenant", "project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "settings"] as const;
+export const KINDS = ["tenant", "project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "webhook", "settings"] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Where each may stand: `none` is by itself, `tenant` in one. */
 const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
-  tenant: "none", project: "tenant", user: "tenant", member: "either", provider: "tenant", tool_server: "either", price: "either", route: "either", policy: "either", limit: "either", budget: "either", settings: "either",
+  tenant: "none", project: "tenant", user: "tenant", member: "either", provider: "tenant", tool_server: "either", price: "either", route: "either", policy: "either", limit: "either", budget: "either", webhook: "either", settings: "either",
 };
 
 export interface Wanted {

@@ -16,8 +16,8 @@ export interface ExportFlags extends GatewayFlags, PlaceFlags {
   readonly all?: true;
 }
 
-const IN_TENANT: readonly Kind[] = ["project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "settings"];
-const IN_PROJECT: readonly Kind[] = ["member", "tool_server", "price", "route", "policy", "limit", "budget", "settings"];
+const IN_TENANT: readonly Kind[] = ["project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "webhook", "settings"];
+const IN_PROJECT: readonly Kind[] = ["member", "tool_server", "price", "route", "policy", "limit", "budget", "webhook", "settings"];
 
 export async function exportDocuments(flags: ExportFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);

@@ -7,7 +7,7 @@ import { specToSend, type Step, type There } from "./plan.ts";
 export type Place = Pick<Wanted, "tenant" | "project">;
 
 const PLURAL: Readonly<Record<Kind, string>> = {
-  tenant: "tenants", project: "projects", user: "users", member: "memberships", provider: "providers", tool_server: "tool_servers", price: "prices", route: "routes", policy: "policies", limit: "limits", budget: "budgets", settings: "settings",
+  tenant: "tenants", project: "projects", user: "users", member: "memberships", provider: "providers", tool_server: "tool_servers", price: "prices", route: "routes", policy: "policies", limit: "limits", budget: "budgets", webhook: "webhooks", settings: "settings",
 };
 
 /** What an answer shows beside the document. */

@@ -43,7 +43,9 @@ export interface ApplyPlan {
 
 /** Tenants, projects, users and their roles are never removed for standing in no document. */
 const PATCHED: ReadonlySet<Kind> = new Set(["tenant", "project", "user"]);
-const PRUNED: ReadonlySet<Kind> = new Set(["provider", "tool_server", "price", "route", "policy", "limit", "budget"]);
+const PRUNED: ReadonlySet<Kind> = new Set(["provider", "tool_server", "price", "route", "policy", "limit", "budget", "webhook"]);
+/** Made and changed by the gateway where a document says nothing of them. */
+const KEPT_SECRETS: ReadonlySet<string> = new Set(["secret", "previous_secret", "previous_secret_until"]);
 
 export function planOf(wanted: readonly Wanted[], there: readonly There[], { prune, renewSecrets }: PlanOptions): ApplyPlan {
   const find = presentIn(there);
@@ -70,6 +72,7 @@ export function presentIn(there: readonly There[]): (wanted: Wanted) => There | 
 /** Of what is patched and not replaced only the fields that are wanted. */
 function comparable({ kind, spec }: Wanted, there: There | undefined): JsonObject {
   const own = there?.spec ?? {};
+  if (kind === "webhook" && spec["secret"] === undefined) return Object.fromEntries(Object.entries(own).filter(([name]) => !KEPT_SECRETS.has(name) || spec[name] !== undefined));
   return PATCHED.has(kind) ? Object.fromEntries(Object.entries(own).filter(([name]) => Object.hasOwn(spec, name))) : own;
 }
 

@@ -92,6 +92,17 @@ interface Wanted {
   readonly document: JsonObject;
 }
 
+function completed({ name, document }: Wanted, rule: DocumentRule, before: Resource | null): { readonly becomes: Wanted; readonly shown: JsonObject } {
+  const { document: whole, shown } = rule.completed?.(document, before?.document ?? null) ?? { document, shown: {} };
+  return { becomes: { name, document: whole }, shown };
+}
+
+/** With what is shown this once: never of a dry run, nor to a repeat. */
+function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call): Answer {
+  if (Object.keys(shown).length === 0 || answered.body === null) return answered;
+  return { ...answered, body: dryRun ? answered.body : { ...answered.body, ...shown }, repeated: answered.body };
+}
+
 /** What is sent, apart from its name; what an answer shows beside the document may be sent back with it. */
 function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
   const { name, ...rest } = body as JsonObject;
@@ -113,15 +124,15 @@ function demandSamePlace(sent: JsonObject, before: Resource): void {
 }
 
 /** Throws `invalid_request` for a document that is not in the form of its noun. */
-export function checkedDocument({ schema }: DocumentRule, sent: JsonObject, before: Resource | null): JsonObject {
+export function checkedDocument({ schema, kept = "kept" }: DocumentRule, sent: JsonObject, before: Resource | null): JsonObject {
   // a masked secret is no secret, but stands for the one that is kept
-  checked(schema, before === null ? sent : unmasked(sent));
+  checked(schema, before === null ? sent : unmasked(sent, kept));
   return sent;
 }
 
-function unmasked(value: JsonObject): JsonObject {
+function unmasked(value: JsonObject, kept: string): JsonObject {
   const open = (one: Json | undefined): Json | undefined => {
-    if (typeof one === "string") return withoutMasks(one, "kept");
+    if (typeof one === "string") return withoutMasks(one, kept);
     if (Array.isArray(one)) return one.map((each) => open(each as Json) ?? null);
     return isObject(one) ? Object.fromEntries(Object.entries(one).map(([key, each]) => [key, open(each)])) : one;
   };
@@ -188,6 +199,7 @@ const WORDS: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly sc
   budgets: { one: "budget", schema: "Budget", kind: "budget" },
   prices: { one: "price", schema: "Price", kind: "price" },
   tool_servers: { one: "tool server", schema: "ToolServer", kind: "tool_server" },
+  webhooks: { one: "webhook", schema: "Webhook", kind: "webhook" },
   settings: { one: "settings", schema: "Settings", kind: "setting" },
 };
 
@@ -223,17 +235,17 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     const there = await theResource(call, writer, kind, context);
     demandWritable(call.role, { origin: "store", setBy: there.setBy });
     demandEtag(call.ifMatch, there);
-    const becomes = beside(call, want(there));
+    const { becomes, shown } = completed(beside(call, want(there)), rule, there);
     await judged(call, rule, becomes, writer);
-    return told(call, await writer.changeResource(kind, there.id, () => becomes));
+    return withShown(told(call, await writer.changeResource(kind, there.id, () => becomes)), shown, call);
   };
   const create = async (call: Call, writer: Writer): Promise<Answer> => {
-    const becomes = beside(call, wanted(call.body, rule, null));
+    const { becomes, shown } = completed(beside(call, wanted(call.body, rule, null)), rule, null);
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
     if (!single && filed !== undefined && isOf(place, filed)) demandWritable(call.role, { origin: "file", setBy: null });
     await judged(call, rule, becomes, writer);
-    return told(call, await writer.createResource({ kind, ...place, ...becomes, setBy: call.role }), 201);
+    return withShown(told(call, await writer.createResource({ kind, ...place, ...becomes, setBy: call.role }), 201), shown, call);
   };
   /** Settings are there from the beginning, and kept once they say something. */
   const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {

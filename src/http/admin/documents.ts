@@ -6,6 +6,7 @@ import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
 import { OPERATOR_TENANT } from "../../auth/grants.ts";
 import { policySchema } from "../../auth/policy-settings.ts";
 import { scopeSettings } from "../../config/sections.ts";
+import { newWebhookSecret, webhookSchema } from "../../observe/webhook-settings.ts";
 import { toolServerSchema } from "../../mcp/settings.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../providers/settings.ts";
@@ -27,6 +28,7 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
     prices: formAlone(priceSchema, "name"),
     policies: formAlone(policySchema, "id"),
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url"] },
+    webhooks: WEBHOOK_RULE,
     settings: formAlone(scopeSettings, "singleton"),
   };
 }
@@ -35,6 +37,23 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
 function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRule {
   return { schema, named, problems: () => Promise.resolve([]) };
 }
+
+/** The secrets that are there stay where a request says nothing of any; a new webhook gets one. */
+const WEBHOOK_RULE: DocumentRule = {
+  ...formAlone(webhookSchema, "name"),
+  addresses: ["url"],
+  kept: newWebhookSecret(),
+  guardsOperator: true,
+  completed(document, before) {
+    if (document["secret"] !== undefined) return { document, shown: {} };
+    const { secret, previous_secret: previous, previous_secret_until: until } = before ?? {};
+    if (secret === undefined) {
+      const made = newWebhookSecret();
+      return { document: { ...document, secret: made }, shown: { secret: made } };
+    }
+    return { document: { ...document, secret, ...(previous !== undefined && until !== undefined && { previous_secret: previous, previous_secret_until: until }) }, shown: {} };
+  },
+};
 
 /** What it degrades to is there. */
 function budgetRule(world: DocumentWorld): DocumentRule {
@@ -102,9 +121,9 @@ function inside(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
 }
 
-/** Addresses of tenants other than the operator's are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
-export async function demandAddresses({ addresses = [] }: DocumentRule, call: AdminCall<unknown, unknown>): Promise<void> {
-  if (call.place?.tenantId === OPERATOR_TENANT) return;
+/** Addresses of tenants other than the operator's, and of webhooks in any, are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
+export async function demandAddresses({ addresses = [], guardsOperator }: DocumentRule, call: AdminCall<unknown, unknown>): Promise<void> {
+  if (call.place?.tenantId === OPERATOR_TENANT && guardsOperator !== true) return;
   for (const param of addresses) {
     const address = inside(call.body, param);
     if (typeof address === "string") await checkAddress(address, { allowPrivate: call.snapshot.allowPrivateAddresses, param });

@@ -1,8 +1,9 @@
 // What the configuration file says, in the form that the admin API shows: without credentials.
-import type { Place } from "../../auth/grants.ts";
+import { OPERATOR_TENANT, type Place } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ScopeSettings } from "../../core/snapshot.ts";
+import type { WebhookDocument } from "../../observe/webhook-settings.ts";
 import type { ProviderEntry } from "../../providers/settings.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
 import type { ScopeConfiguration } from "../../snapshot/scopes.ts";
@@ -27,22 +28,29 @@ export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, plac
 
 function filed(kind: ConfiguredKind, path: string, scope: { readonly tenantId: string | null; readonly projectId: string | null }, documents: Documents): readonly Configured<JsonObject>[] {
   if (kind === "setting") return documents.map(([name, document]) => ({ id: `${path}.settings`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
-  const section = kind === "provider" ? "providers" : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
+  const section = kind === "provider" || kind === "webhook" ? `${kind}s` : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
   return documents.map(([name, document]) => ({ id: `${path}.${section}.${name}`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
 }
 
 function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
   if (kind === "setting") return shownSettings(scope.settings);
+  if (kind === "webhook") return shownWebhooks(scope.webhooks);
   return isSection(kind) ? Object.entries(asJson(scope[SECTIONS[kind]])) as Documents : [];
 }
 
-function ofEverybody(kind: ConfiguredKind, file: Configuration, { projectId }: Place): Documents {
+function ofEverybody(kind: ConfiguredKind, file: Configuration, { tenantId, projectId }: Place): Documents {
+  // who hears of everything is the operator's business
+  if (kind === "webhook") return tenantId === OPERATOR_TENANT && projectId === null ? shownWebhooks(file.webhooks) : [];
   if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
   return kind === "provider" && projectId === null ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry)] as const) : [];
 }
 
 function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
   return Object.hasOwn(SECTIONS, kind);
+}
+
+function shownWebhooks(webhooks: Readonly<Record<string, WebhookDocument>>): Documents {
+  return Object.entries(webhooks).map(([name, { secret: _, previous_secret: __, url, ...shown }]) => [name, asJson({ url: url.split("?")[0], ...shown })]);
 }
 
 /** None, where the file says nothing. */

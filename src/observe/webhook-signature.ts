@@ -1,0 +1,19 @@
+// Signatures of Standard Webhooks, symmetric: HMAC-SHA256 over id, time and body with the secret's bytes. Receivers verify them with the libraries of
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+import { createHmac } from "node:crypto";
+
+const PREFIX = "whsec_";
+
+export interface SignedMessage {
+  /** The same at each delivery, by which a receiver knows what it has had. */
+  readonly id: string;
+  readonly atMs: number;
+  readonly body: string;
+}
+
+/** `secrets`: `whsec_` and base64; with several, as while one takes the place of another, each signs. */
+export function webhookHeaders({ id, atMs, body }: SignedMessage, secrets: readonly string[]): Readonly<Record<string, string>> {
+  const seconds = String(Math.floor(atMs / 1000));
+  const signatures = secrets.map((secret) => `v1,${createHmac("sha256", Buffer.from(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret, "base64")).update(`${id}.${seconds}.${body}`).digest("base64")}`);
+  return { "webhook-id": id, "webhook-timestamp": seconds, "webhook-signature": signatures.join(" ") };
+}
