@@ -50,7 +50,7 @@ function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
 }
 
 function shownWebhooks(webhooks: Readonly<Record<string, WebhookDocument>>): Documents {
-  return Object.entries(webhooks).map(([name, { secret: _, previous_secret: __, url, ...shown }]) => [name, asJson({ url: url.split("?")[0], ...shown })]);
+  return Object.entries(webhooks).map(([name, { url, events, enabled, description, timeout_s, max_attempts }]) => [name, asJson({ url: url.split("?")[0], events, enabled, description, timeout_s, max_attempts })]);
 }
 
 /** None, where the file says nothing. */
