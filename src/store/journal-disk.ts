@@ -1,5 +1,5 @@
 // What the journal asks of the disk, so that tests can make one that is full, slow or broken; and the real one.
-import { close, closeSync, fdatasync, fsync, ftruncateSync, open, openSync, rmSync, writeSync } from "node:fs";
+import { close, closeSync, fdatasync, fsync, ftruncateSync, open, openSync, rmSync, write, writeSync } from "node:fs";
 import { statfs, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -9,6 +9,8 @@ export interface JournalDisk {
   /** Hands bytes over to the operating system; gives how many it took, or throws the system's error. */
   write(fd: number, bytes: Buffer, length: number, position: number): number;
   truncate(fd: number, length: number): void;
+  /** Writes zeros from one place to another, so that the file system has nothing more to do for what is written there later; does not hold the event loop up. */
+  zero(fd: number, from: number, to: number): Promise<void>;
   /** Resolves when what was written is on the disk; does not hold the event loop up. */
   sync(fd: number): Promise<void>;
   syncFolder(folder: string): Promise<void>;
@@ -21,10 +23,21 @@ export interface JournalDisk {
 /** What the ledger holds is for its owner alone. */
 const OWNERS_FILE = 0o600;
 
+const ZEROS = Buffer.alloc(128 * 1024);
+
+/** In pieces: while one is written, nobody else can write to the file. */
+async function writeZeros(fd: number, from: number, to: number): Promise<void> {
+  for (let at = from; at < to; at += ZEROS.length) {
+    const length = Math.min(ZEROS.length, to - at);
+    await new Promise<void>((resolve, reject) => write(fd, ZEROS, 0, length, at, (fault, taken) => (fault === null || fault === undefined ? (taken === length ? resolve() : reject(new Error(`the disk took ${taken} of ${length} bytes`))) : reject(fault))));
+  }
+}
+
 export const systemDisk: JournalDisk = {
   create: (path) => openSync(path, "wx+", OWNERS_FILE),
   write: (fd, bytes, length, position) => writeSync(fd, bytes, 0, length, position),
   truncate: (fd, length) => ftruncateSync(fd, length),
+  zero: writeZeros,
   sync: (fd) => new Promise((resolve, reject) => fdatasync(fd, (fault) => (fault === null || fault === undefined ? resolve() : reject(fault)))),
   syncFolder: (folder) =>
     new Promise((resolve, reject) => {

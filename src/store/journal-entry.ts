@@ -70,6 +70,13 @@ export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial"
   };
 }
 
+/** The front of it: what was made ready for entries that were not written is zeros, and no entry ends in one. */
+export function withoutZeros(bytes: Buffer): Buffer {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end -= 1;
+  return bytes.subarray(0, end);
+}
+
 /** Where the next whole entry begins, at or after `from`; null: there is none. */
 export function nextEntry(bytes: Buffer, from: number): number | null {
   for (let at = bytes.indexOf(MARK, from); at >= 0; at = bytes.indexOf(MARK, at + 1)) if (typeof readEntry(bytes, at) === "object") return at;

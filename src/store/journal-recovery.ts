@@ -1,7 +1,7 @@
 // What a journal is found to hold at the start (decisions 11.2): calls whose process ended before they did, and damage. Whole entries behind damage count; bytes at
 // the end that are no whole entry are what a crash left, and are cut.
 import { readFileSync, statSync, truncateSync } from "node:fs";
-import { nextEntry, readEntry } from "./journal-entry.ts";
+import { nextEntry, readEntry, withoutZeros } from "./journal-entry.ts";
 import { segmentPath, segmentsOf } from "./journal-folder.ts";
 import { traceIdOf } from "./journal-row.ts";
 
@@ -21,6 +21,8 @@ export interface JournalFindings {
   readonly unsettled: number;
   /** 0: there is none. */
   readonly lastSegment: number;
+  /** Bytes of each segment, without the zeros ahead of the entries. */
+  readonly sizes: ReadonlyMap<number, number>;
 }
 
 /** Reads all segments and changes nothing; `hear` is told the text of every entry of those that were written to since `sinceMs`. Throws the system's error. */
@@ -28,10 +30,12 @@ export function inspectJournal(folder: string, sinceMs = Number.POSITIVE_INFINIT
   const openings = new Map<string, string>();
   const damages: Damage[] = [];
   const count = { opening: 0, closing: 0, unsettled: 0 };
+  const sizes = new Map<number, number>();
   let lastSegment = 0;
   for (const segment of segmentsOf(folder)) {
     lastSegment = segment;
-    const bytes = bytesOf(segmentPath(folder, segment));
+    const bytes = withoutZeros(bytesOf(segmentPath(folder, segment)));
+    sizes.set(segment, bytes.length);
     const isHeard = sinceMs < Number.POSITIVE_INFINITY && writtenMs(segmentPath(folder, segment)) >= sinceMs;
     for (let at = 0; at < bytes.length; ) {
       const entry = readEntry(bytes, at);
@@ -49,7 +53,7 @@ export function inspectJournal(folder: string, sinceMs = Number.POSITIVE_INFINIT
       at = next ?? bytes.length;
     }
   }
-  return { openings: [...openings.values()], damages, closings: count.closing, unsettled: count.unsettled, lastSegment };
+  return { openings: [...openings.values()], damages, closings: count.closing, unsettled: count.unsettled, lastSegment, sizes };
 }
 
 function writtenMs(path: string): number {
@@ -66,8 +70,11 @@ function bytesOf(path: string): Buffer {
   }
 }
 
-/** Cuts what a crash left at the end of the last segment. Throws the system's error. */
-export function cutTorn(folder: string, { damages, lastSegment }: JournalFindings): void {
-  const tail = damages.find(({ segment, isTail }) => isTail && segment === lastSegment);
-  if (tail !== undefined) truncateSync(segmentPath(folder, tail.segment), tail.offset);
+/** Cuts what a crash left at the ends of the segments: zeros, and in the last one an entry that was being written. Throws the system's error. */
+export function cutTorn(folder: string, { damages, lastSegment, sizes }: JournalFindings): void {
+  for (const [segment, size] of sizes) {
+    const torn = segment === lastSegment ? damages.find((damage) => damage.isTail && damage.segment === segment) : undefined;
+    const end = torn?.offset ?? size;
+    if ((statSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size ?? 0) > end) truncateSync(segmentPath(folder, segment), end);
+  }
 }

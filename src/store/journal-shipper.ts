@@ -2,7 +2,7 @@
 // is down for hours costs room on the disk and nothing else. How far it came is written down now and then: rows that come twice change nothing at the sink.
 import { appendFile, type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../core/clock.ts";
-import { nextEntry, readEntry } from "./journal-entry.ts";
+import { nextEntry, readEntry, withoutZeros } from "./journal-entry.ts";
 import { type JournalPlace, readShipped, rejectedPath, segmentPath, segmentsOf, writeShipped } from "./journal-folder.ts";
 import { rowOf } from "./journal-row.ts";
 import type { LedgerRow, LedgerSink } from "./ledger.ts";
@@ -31,6 +31,8 @@ export interface ShipperOptions {
   readonly clock: Clock;
   /** Removes segments whose rows have all been shipped; false: not now. */
   readonly release: (from: number, upTo: number) => Promise<boolean>;
+  /** Every row stands before it; behind it there may be zeros. */
+  readonly writtenTo: () => JournalPlace;
   readonly onProblem: (words: string) => void;
   readonly pollMs?: number;
   /** The first wait after a failure. */
@@ -54,8 +56,6 @@ export class JournalShipper {
   readonly #options: ShipperOptions;
   #place: JournalPlace;
   #file: { readonly segment: number; readonly handle: FileHandle } | null = null;
-  /** It takes no more rows. */
-  #sealedSegment: number | null = null;
   #damageTold: JournalPlace = { segment: 0, offset: 0 };
   #batchRows = BATCH_ROWS;
   #failures = 0;
@@ -170,8 +170,10 @@ export class JournalShipper {
     let size = 0;
     const isFull = (): boolean => rows.length >= maxRows || size >= BATCH_BYTES;
     while (!isFull()) {
-      const isSealed = this.#sealedSegment === segment;
-      const { bytes, isLast } = await this.#chunk(segment, end, chunkBytes);
+      const written = this.#options.writtenTo();
+      // it takes no more rows
+      const isSealed = segment < written.segment;
+      const { bytes, isLast } = await this.#chunk(segment, end, isSealed ? chunkBytes : Math.max(0, Math.min(chunkBytes, written.offset - end)));
       let at = 0;
       while (!isFull()) {
         const entry = readEntry(bytes, at);
@@ -191,14 +193,10 @@ export class JournalShipper {
       }
       end += at;
       if (isFull()) break;
-      if (isLast && !isSealed) {
-        if ((segmentsOf(this.#options.folder).at(-1) ?? segment) <= segment) return { rows, ends, end, isSegmentOver: false, isFull: false };
-        // it takes no more rows: once more, for those that came after the bytes were read
-        this.#sealedSegment = segment;
-        continue;
-      }
+      if (!isSealed && end + bytes.length - at >= written.offset) return { rows, ends, end, isSegmentOver: false, isFull: false };
       if (isLast) {
-        if (at < bytes.length) this.#tellDamage(segment, end, end + bytes.length - at);
+        const rest = withoutZeros(bytes.subarray(at));
+        if (rest.length > 0) this.#tellDamage(segment, end, end + rest.length);
         return { rows, ends, end, isSegmentOver: true, isFull: false };
       }
       chunkBytes = at === 0 ? chunkBytes * 2 : CHUNK_BYTES;

@@ -1,12 +1,20 @@
 // Appends entries to segment files and has them synced in groups: in the background a few milliseconds after the first one that is not on the disk yet, or at
 // once for whoever waits. One write(2) for each entry, so that it is the operating system's before anything is said to anybody; no sync holds the event loop up.
+// Ahead of the entries stand zeros: a file that grows with each entry has the file system write its books with each sync, and whoever writes waits for that.
 import type { Clock } from "../core/clock.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import { EntryEncoder, type EntryKind } from "./journal-entry.ts";
-import { segmentPath } from "./journal-folder.ts";
+import { type JournalPlace, segmentPath } from "./journal-folder.ts";
 
 /** With the time that a timer is late and a disk takes, the promised 5 ms. */
 const SYNC_DELAY_MS = 3;
+const NOWHERE = Number.POSITIVE_INFINITY;
+/** A segment that holds so much gets zeros ahead, from so far behind its last entry on, so many at a time, when there are fewer left than so many. */
+const ZEROS_FROM_BYTES = 64 * 1024;
+const GAP_BYTES = 256 * 1024;
+const ZEROS_BYTES = 1024 * 1024;
+const MIN_AHEAD_BYTES = 512 * 1024;
+const PIECE_BYTES = 128 * 1024;
 
 export interface WriterOptions {
   readonly folder: string;
@@ -20,6 +28,20 @@ export interface WriterOptions {
   readonly onSyncFault: (fault: unknown) => void;
 }
 
+/** A file that entries go, or went, to. */
+interface Segment {
+  readonly fd: number;
+  readonly number: number;
+  /** Where the next entry goes. */
+  position: number;
+  /** Where the zeros ahead end. */
+  zeroed: number;
+  /** Where zeros are being written at the moment: no entry may go there. */
+  zeroing: number;
+  /** Resolves when nothing writes zeros any more. */
+  quiet: Promise<void>;
+}
+
 interface Waiter {
   readonly upTo: number;
   readonly resolve: () => void;
@@ -28,14 +50,13 @@ interface Waiter {
 export class JournalWriter {
   readonly #options: WriterOptions;
   readonly #encoder = new EntryEncoder();
-  #fd: number | null = null;
+  #open: Segment | null = null;
   #segment: number;
-  #position = 0;
   /** Bytes since the start, over all segments. */
   #written = 0;
   #synced = 0;
   /** Segments that are full and may not be on the disk. */
-  #retired: number[] = [];
+  #retired: Segment[] = [];
   #isFolderSynced = true;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #syncing: Promise<void> | null = null;
@@ -51,6 +72,10 @@ export class JournalWriter {
   get segment(): number {
     return this.#segment;
   }
+  /** All entries stand before it. */
+  get writtenTo(): JournalPlace {
+    return this.#open === null ? { segment: this.#segment + 1, offset: 0 } : { segment: this.#segment, offset: this.#open.position };
+  }
   /** How long the disk took last. */
   get lastSyncMs(): number | null {
     return this.#lastSyncMs;
@@ -58,15 +83,16 @@ export class JournalWriter {
 
   /** Throws the system's error; nothing has been written then. */
   append(kind: EntryKind, text: string): void {
-    const fd = this.#target();
     const length = this.#encoder.encode(kind, text);
-    const taken = this.#options.disk.write(fd, this.#encoder.bytes, length, this.#position);
+    const target = this.#target(length);
+    const taken = this.#options.disk.write(target.fd, this.#encoder.bytes, length, target.position);
     if (taken !== length) {
-      this.#cut(fd);
+      this.#cut(target);
       throw Object.assign(new Error(`the disk took ${taken} of ${length} bytes`), { code: "ENOSPC" });
     }
-    this.#position += length;
+    target.position += length;
     this.#written += length;
+    if (target.position >= ZEROS_FROM_BYTES && target.zeroing === NOWHERE && target.zeroed - target.position < MIN_AHEAD_BYTES && target.position < this.#options.segmentBytes) target.quiet = this.#zero(target);
     if (this.#timer === null && this.#syncing === null) this.#timer = setTimeout(this.#syncSoon, SYNC_DELAY_MS);
   }
 
@@ -81,8 +107,9 @@ export class JournalWriter {
 
   /** Writes go to a new segment from here on. */
   leaveSegment(): void {
-    if (this.#fd !== null) this.#retired.push(this.#fd);
-    this.#fd = null;
+    if (this.#open === null) return;
+    this.#retired.push(this.#open);
+    this.#open = null;
   }
 
   /** After it nothing can be appended. */
@@ -90,35 +117,52 @@ export class JournalWriter {
     await this.synced();
     while (this.#syncing !== null) await this.#syncing;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    for (const fd of [...this.#retired, ...(this.#fd === null ? [] : [this.#fd])]) this.#options.disk.close(fd);
+    this.leaveSegment();
+    for (const segment of this.#retired) await this.#close(segment);
     this.#retired = [];
-    this.#fd = null;
   }
 
   /** The open segment, or the next one. Throws the system's error. */
-  #target(): number {
-    if (this.#fd !== null && this.#position < this.#options.segmentBytes) return this.#fd;
+  #target(length: number): Segment {
+    const open = this.#open;
+    const isFree = open !== null && open.position + length <= open.zeroing;
+    if (isFree && open.position < this.#options.segmentBytes) return open;
     try {
-      const { fd, segment } = this.#create();
+      const made = this.#create();
       this.leaveSegment();
-      this.#fd = fd;
-      this.#segment = segment;
-      this.#position = 0;
+      this.#open = made;
+      this.#segment = made.number;
       this.#isFolderSynced = false;
-      return fd;
+      return made;
     } catch (thrown) {
       // a segment that is too long is better than none
-      if (this.#fd === null) throw thrown;
-      return this.#fd;
+      if (!isFree) throw thrown;
+      return open;
     }
   }
 
+  /** Keeps zeros ahead of the entries. A disk that has no room for them has some for entries, or says itself that it has none. */
+  async #zero(segment: Segment): Promise<void> {
+    const from = Math.max(segment.zeroed, segment.position + GAP_BYTES);
+    segment.zeroing = from;
+    try {
+      while (segment.zeroing < from + ZEROS_BYTES && segment === this.#open) {
+        await this.#options.disk.zero(segment.fd, segment.zeroing, segment.zeroing + PIECE_BYTES);
+        segment.zeroing += PIECE_BYTES;
+      }
+      segment.zeroed = segment.zeroing;
+    } catch {
+      segment.zeroed = Number.POSITIVE_INFINITY;
+    }
+    segment.zeroing = NOWHERE;
+  }
+
   /** A number may be taken: by a process that ended later than its folder was let go. */
-  #create(): { readonly fd: number; readonly segment: number } {
+  #create(): Segment {
     const { disk, folder } = this.#options;
     for (let segment = this.#segment + 1; ; segment++) {
       try {
-        return { fd: disk.create(segmentPath(folder, segment)), segment };
+        return { fd: disk.create(segmentPath(folder, segment)), number: segment, position: 0, zeroed: 0, zeroing: NOWHERE, quiet: Promise.resolve() };
       } catch (fault) {
         if ((fault as NodeJS.ErrnoException).code !== "EEXIST") throw fault;
       }
@@ -126,12 +170,21 @@ export class JournalWriter {
   }
 
   /** What could not be written whole; where even this fails, the next entry is written over it. */
-  #cut(fd: number): void {
+  #cut(segment: Segment): void {
+    if (segment.zeroing !== NOWHERE) return;
     try {
-      this.#options.disk.truncate(fd, this.#position);
+      this.#options.disk.truncate(segment.fd, segment.position);
+      segment.zeroed = Math.min(segment.zeroed, segment.position);
     } catch {
       // as said above
     }
+  }
+
+  /** It takes no more entries, and is on the disk: what was ahead of them goes, which is no loss where it does not. */
+  async #close(segment: Segment): Promise<void> {
+    await segment.quiet;
+    if (segment.zeroed > 0) this.#cut(segment);
+    this.#options.disk.close(segment.fd);
   }
 
   readonly #syncSoon = (): void => {
@@ -149,7 +202,7 @@ export class JournalWriter {
     try {
       const isFolderSynced = this.#isFolderSynced;
       this.#isFolderSynced = true;
-      await Promise.all([...full, ...(this.#fd === null ? [] : [this.#fd])].map((fd) => disk.sync(fd)));
+      await Promise.all([...full, ...(this.#open === null ? [] : [this.#open])].map(({ fd }) => disk.sync(fd)));
       if (!isFolderSynced) await disk.syncFolder(folder);
       this.#lastSyncMs = clock.monotonic() - startedMs;
     } catch (fault) {
@@ -157,7 +210,7 @@ export class JournalWriter {
       this.leaveSegment();
       onSyncFault(fault);
     }
-    for (const fd of full) disk.close(fd);
+    for (const segment of full) await this.#close(segment);
     this.#synced = upTo;
     this.#syncing = null;
     const waiting = this.#waiters;

@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import type { EntryKind } from "./journal-entry.ts";
-import { reservePath, segmentPath } from "./journal-folder.ts";
+import { type JournalPlace, reservePath, segmentPath } from "./journal-folder.ts";
 import { closingText, openingText } from "./journal-row.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import type { Ledger, OpenEntry } from "./ledger.ts";
@@ -117,6 +117,11 @@ export class Journal implements Ledger {
     if (entry !== null) this.#open.delete(entry as Entry);
     this.#keep("closing", closingText(record));
     return this.#options.settings.sync === "before_answer" ? this.#writer.synced() : null;
+  }
+
+  /** All rows stand before it. */
+  get writtenTo(): JournalPlace {
+    return this.#writer.writtenTo;
   }
 
   /** A closing row that recovery made. */

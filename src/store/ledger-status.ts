@@ -16,11 +16,15 @@ export interface LedgerStatus {
   readonly damages: readonly Damage[];
 }
 
-/** Bytes behind the place; files may go while they are counted. */
-export function unshippedBytes(folder: string, place: JournalPlace): number {
-  return segmentsOf(folder)
-    .filter((segment) => segment >= place.segment)
-    .reduce((sum, segment) => sum + Math.max(0, sizeOf(folder, segment) - (segment === place.segment ? place.offset : 0)), 0);
+/** Bytes behind the place; files may go while they are counted. `writtenTo`: how far the one that is written to has come. */
+export function unshippedBytes(folder: string, place: JournalPlace, writtenTo?: JournalPlace): number {
+  return unshippedOf(segmentsOf(folder).map((segment) => [segment, segment === writtenTo?.segment ? writtenTo.offset : sizeOf(folder, segment)]), place);
+}
+
+function unshippedOf(sizes: Iterable<readonly [segment: number, bytes: number]>, place: JournalPlace): number {
+  let sum = 0;
+  for (const [segment, bytes] of sizes) if (segment >= place.segment) sum += Math.max(0, bytes - (segment === place.segment ? place.offset : 0));
+  return sum;
 }
 
 function sizeOf(folder: string, segment: number): number {
@@ -34,9 +38,8 @@ export function ledgerStatus(ledgerFolder: string): readonly LedgerStatus[] {
     .toSorted((one, other) => Number(one) - Number(other))
     .map((name) => {
       const folder = join(ledgerFolder, name);
-      const segments = segmentsOf(folder);
-      const { closings, openings, unsettled, damages } = inspectJournal(folder);
-      const bytes = segments.reduce((sum, segment) => sum + sizeOf(folder, segment), 0);
-      return { folder, segments: segments.length, bytes, unshippedBytes: unshippedBytes(folder, readShipped(folder)), closings, openings: openings.length, unsettled, damages };
+      const { closings, openings, unsettled, damages, sizes } = inspectJournal(folder);
+      const bytes = sizes.values().reduce((sum, size) => sum + size, 0);
+      return { folder, segments: sizes.size, bytes, unshippedBytes: unshippedOf(sizes, readShipped(folder)), closings, openings: openings.length, unsettled, damages };
     });
 }

@@ -67,7 +67,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     open: (record) => journal.open(record),
     reopen: (entry, record) => journal.reopen(entry, record),
     close: (entry, record) => journal.close(entry, record),
-    standing: () => ({ ...journal.standing(), shipped: shipper.shipped, unshippedBytes: unshippedBytes(own.folder, shipper.place), folder: own.folder }),
+    standing: () => ({ ...journal.standing(), shipped: shipper.shipped, unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo), folder: own.folder }),
     recovered: own.recovered,
     counts: counts.all,
     async end() {
@@ -116,7 +116,7 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, countedSi
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
   if (recovered.length > 0) tell("warn", "calls were under way when an earlier process ended; they are charged with what was reserved for them", { calls: recovered.length });
-  const shipper = new JournalShipper({ folder, sink, clock, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
+  const shipper = new JournalShipper({ folder, sink, clock, writtenTo: () => journal.writtenTo, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
   return { folder, lock, journal, shipper, recovered };
 }
 

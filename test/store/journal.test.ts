@@ -1,10 +1,10 @@
 // The journal on disk: what is written when, what a full or broken disk does to calls, what becomes of segments.
 import { describe, expect, jest, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import type { GatewayError } from "../../src/core/errors.ts";
 import { systemDisk } from "../../src/store/journal-disk.ts";
 import { lockFolder, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
-import { inspectJournal } from "../../src/store/journal-recovery.ts";
+import { cutTorn, inspectJournal } from "../../src/store/journal-recovery.ts";
 import { aCall, ended, newFolder, newJournal, testDisk, until } from "./ledger-parts.ts";
 
 const codeOf = (act: () => unknown): string | null => {
@@ -228,6 +228,81 @@ describe("segments", () => {
     disk.room = 0;
     expect(await journal.release(1, 2)).toBe(false);
     expect(segmentsOf(folder)).toEqual([1, 2, 3]);
+    await journal.end();
+  });
+});
+
+describe("zeros ahead of the entries", () => {
+  const fill = (journal: ReturnType<typeof newJournal>, calls: number): readonly string[] =>
+    Array.from({ length: calls }, () => {
+      const call = aCall();
+      void journal.close(journal.open(call), ended(call));
+      return call.traceId;
+    });
+  const sizeOf = (folder: string, segment: number): number => statSync(segmentPath(folder, segment)).size;
+
+  test("a segment that fills has room made ready, which counts as nothing and goes with its end", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    fill(journal, 20);
+    expect(sizeOf(folder, 1)).toBe(journal.writtenTo.offset);
+    fill(journal, 80);
+    await until(() => sizeOf(folder, 1) > journal.writtenTo.offset + 512 * 1024, "zeros ahead");
+    expect(inspectJournal(folder)).toMatchObject({ closings: 100, openings: [], damages: [], sizes: new Map([[1, journal.writtenTo.offset]]) });
+    fill(journal, 50);
+    expect(inspectJournal(folder)).toMatchObject({ closings: 150, damages: [] });
+    const written = journal.writtenTo.offset;
+    await journal.end();
+    expect(sizeOf(folder, 1)).toBe(written);
+  });
+
+  test("[d11.2] what a killed process left ready is cut at the next start, behind the entry that was being written", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const ids = fill(journal, 100);
+    await until(() => sizeOf(folder, 1) > journal.writtenTo.offset + 512 * 1024, "zeros ahead");
+    const written = journal.writtenTo.offset;
+    const left = readFileSync(segmentPath(folder, 1));
+    await journal.end();
+    for (const torn of [0, 1, 40]) {
+      const bytes = Buffer.from(left);
+      bytes.fill(0, written - torn, written);
+      writeFileSync(segmentPath(folder, 1), bytes);
+      const findings = inspectJournal(folder);
+      expect(findings).toMatchObject({ closings: torn === 0 ? 100 : 99, damages: torn === 0 ? [] : [{ isTail: true }], lastSegment: 1 });
+      cutTorn(folder, findings);
+      expect(sizeOf(folder, 1)).toBe(findings.damages[0]?.offset ?? written);
+      expect(inspectJournal(folder)).toMatchObject({ closings: findings.closings, damages: [] });
+    }
+    expect(ids).toHaveLength(100);
+  });
+
+  test("no entry goes where zeros are being written: where those are slow, the next segment takes it", async () => {
+    const disk = testDisk();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    disk.zeroGate = promise;
+    const folder = newFolder();
+    const journal = newJournal(folder, { disk });
+    fill(journal, 400);
+    expect(segmentsOf(folder).length).toBeGreaterThan(1);
+    resolve();
+    await until(() => inspectJournal(folder).closings === 400, "all rows");
+    fill(journal, 100);
+    await journal.end();
+    expect(inspectJournal(folder)).toMatchObject({ closings: 500, openings: [], damages: [] });
+    expect(inspectJournal(folder).sizes.values().toArray()).toEqual(segmentsOf(folder).map((segment) => sizeOf(folder, segment)));
+  });
+
+  test("a disk without room for them takes entries all the same", async () => {
+    const disk = testDisk();
+    const folder = newFolder();
+    const journal = newJournal(folder, { disk: { ...disk, zero: () => Promise.reject(new Error("ENOSPC: no space left on device, write")) } });
+    fill(journal, 100);
+    await Bun.sleep(10);
+    fill(journal, 500);
+    expect(journal.refusal()).toBeNull();
+    expect(segmentsOf(folder)).toEqual([1]);
+    expect(inspectJournal(folder)).toMatchObject({ closings: 600, damages: [] });
     await journal.end();
   });
 });

@@ -46,6 +46,8 @@ export interface TestDisk extends JournalDisk {
   /** Syncs wait until this resolves. */
   syncGate: Promise<void>;
   readonly syncs: number[];
+  /** Zeros wait until this resolves. */
+  zeroGate: Promise<void>;
 }
 
 export function testDisk(): TestDisk {
@@ -56,12 +58,18 @@ export function testDisk(): TestDisk {
     syncFails: false,
     syncGate: Promise.resolve(),
     syncs: [],
+    zeroGate: Promise.resolve(),
     write(fd, bytes, length, position) {
       if (disk.room === 0) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
       // as the system does: what fits is taken
       const taken = systemDisk.write(fd, bytes, Math.min(length, disk.room), position);
       disk.room -= taken;
       return taken;
+    },
+    async zero(fd, from, to) {
+      await disk.zeroGate;
+      if (disk.room === 0) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+      await systemDisk.zero(fd, from, to);
     },
     async sync(fd) {
       disk.syncs.push(fd);
