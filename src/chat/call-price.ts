@@ -45,8 +45,7 @@ export interface PricedAttempt {
 
 /** Charges what a target made and a guard does not let out, and notes it as the call's usage: no other attempt follows. */
 export function chargeUntold(call: Call, { fitted, resolved }: PricedAttempt, usage: Usage, isEstimated: boolean): void {
-  call.record.usage = usage;
-  call.record.usageSource = isEstimated ? "estimated" : "provider";
+  call.noteUsage(usage, isEstimated);
   charge(call, fitted.request, resolved, usage);
 }
 

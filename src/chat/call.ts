@@ -1,8 +1,9 @@
 // One call from arrival to its record: its clock, its one abort signal, what is known of it so far. The record is published exactly once.
 import { clientAddress } from "../auth/client-address.ts";
+import { summedUsage } from "../accounting/summed-usage.ts";
 import { LimitedCall } from "../admission/limited-call.ts";
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
-import type { ChatRequest } from "../core/chat.ts";
+import type { ChatRequest, Usage } from "../core/chat.ts";
 import { MAX_TIMER_MS } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newSpanId, newTraceId } from "../core/ids.ts";
@@ -53,6 +54,9 @@ export class Call {
   /** Attempts that have not ended: each says what is charged of it, should the call end first. */
   readonly underWay = new Set<() => void>();
   #endUser: string | null = null;
+  /** What earlier rounds of tools have used; null: nothing is known. */
+  #usedBefore: { readonly usage: Usage; readonly isEstimated: boolean } | null = null;
+  #usedInRound = false;
   #waitedMs = 0;
   #waitingSinceMs: number | null = null;
   /** Waits that go on; several choices wait side by side. */
@@ -213,6 +217,32 @@ export class Call {
   won({ resolved, route, fitted }: { readonly resolved: { readonly target: Target }; readonly route: string; readonly fitted: FittedRequest }): void {
     this.resolved(resolved.target, route);
     this.fitted(fitted);
+  }
+
+  /** Something is known of what the round under way has used. */
+  get knowsUsage(): boolean {
+    return this.#usedInRound;
+  }
+
+  /** What the round under way has used by now; the record has the sum of all. */
+  noteUsage(usage: Usage, isEstimated: boolean): void {
+    const before = this.#usedBefore;
+    this.#usedInRound = true;
+    this.record.usage = before === null ? usage : summedUsage([before.usage, usage]);
+    this.record.usageSource = isEstimated || before?.isEstimated === true ? "estimated" : "provider";
+  }
+
+  /** The round of tools is over, and another one begins. */
+  nextRound(): void {
+    const { usage, usageSource } = this.record;
+    this.#usedBefore = usage === null ? null : { usage, isEstimated: usageSource === "estimated" };
+    this.#usedInRound = false;
+    this.record.rounds += 1;
+  }
+
+  /** Ends everything that is under way, because a part of it failed. */
+  abandon(reason: unknown): void {
+    this.#cancellation.abort(reason);
   }
 
   beginAttempt(target: Target): Attempt {

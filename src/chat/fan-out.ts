@@ -1,7 +1,8 @@
 // Several choices from a provider that gives one a call: as many calls side by side, put together as one answer. Only where the capability table says that
 // `n` is emulated; the answer's usage is the sum, and `x-gateway-warnings: n_emulated` tells that each choice was paid for as a call of its own.
+import { summedUsage } from "../accounting/summed-usage.ts";
 import { type ChatAnswer, type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../core/chat.ts";
-import { isObject, type JsonObject } from "../core/json.ts";
+import { isObject } from "../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
 
@@ -69,21 +70,4 @@ export function mergedStream(streams: readonly AnswerStream[], end: () => string
       return null;
     },
   };
-}
-
-/** Null where one of them told nothing. */
-export function summedUsage(parts: readonly (Usage | null)[]): Usage | null {
-  const told = parts.filter((part) => part !== null);
-  return told.length < parts.length ? null : told.reduce((sum, part) => sumOf(sum, part) as Usage);
-}
-
-function sumOf(one: JsonObject, other: JsonObject): JsonObject {
-  const sum: Record<string, JsonObject[string]> = { ...one };
-  for (const name in other) {
-    const [mine, theirs] = [one[name], other[name]];
-    if (typeof mine === "number" && typeof theirs === "number") sum[name] = mine + theirs;
-    else if (isObject(mine) && isObject(theirs)) sum[name] = sumOf(mine, theirs);
-    else if (mine === undefined || mine === null) sum[name] = theirs!;
-  }
-  return sum;
 }

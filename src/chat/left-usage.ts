@@ -32,5 +32,5 @@ export function chargeLeft(call: Call, { fitted: { request }, resolved }: Priced
   const usage = leftUsage(request, scope);
   if (usage === null) return;
   charge(call, request, resolved, usage);
-  if (call.record.usage === null) Object.assign(call.record, { usage, usageSource: "estimated" });
+  if (!call.knowsUsage) call.noteUsage(usage, true);
 }

@@ -72,8 +72,7 @@ export function replyWhole({ answer, tried, settle }: Won<WholeAnswer>, call: Ca
   call.won(tried);
   record.finishReasons = [...answer.finishReasons];
   record.nativeFinishReasons = [...answer.nativeFinishReasons];
-  record.usage = answer.usage;
-  record.usageSource = answer.usageEstimated ? "estimated" : "provider";
+  call.noteUsage(answer.usage, answer.usageEstimated);
   charge(call, tried.fitted.request, tried.resolved, answer.usage);
   if (answer.usageEstimated) record.warnings = [...record.warnings, "usage_estimated"];
   record.firstContentMs = call.elapsedMs();

@@ -2,11 +2,13 @@
 // on clients, S1 to S28): role once, one kind of content per delta, dense indexes, tool id and name once, one finish reason, usage only in its place.
 import { newTally, tally } from "../accounting/estimate.ts";
 import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, isFinishReason, type ReasoningDetail, type ToolCallDelta, type Usage } from "../core/chat.ts";
-import { isObject } from "../core/json.ts";
+import { isObject, type JsonObject } from "../core/json.ts";
+import type { ToolActivity } from "../core/tool.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
+import { isThreadText, type RoundPart } from "./answer-thread.ts";
 import type { StreamGuard } from "./guard-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
-import { argumentsDelta, callOf, type CallState, isOpened, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, takeDelta } from "./tool-call-deltas.ts";
+import { argumentsDelta, callOf, type CallState, isOpened, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, openingId, takeDelta } from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
 import { type AnswerFrame, answerId, answerTime, isNothing } from "./whole-answer.ts";
 
@@ -37,6 +39,8 @@ export class StreamGrammar {
   readonly #tail: string;
   /** Null: no guard looks at the answer. */
   readonly #guard: StreamGuard | null;
+  /** Null: the answer has one round. */
+  readonly #part: RoundPart | null;
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
   readonly #callIds = new Set<string>();
@@ -50,9 +54,11 @@ export class StreamGrammar {
   #heldArguments = 0;
   #usage: Usage | null = null;
 
-  constructor(frame: AnswerFrame, includeUsage: boolean, guard: StreamGuard | null = null) {
+  constructor(frame: AnswerFrame, includeUsage: boolean, guard: StreamGuard | null = null, part: RoundPart | null = null) {
     this.#frame = frame;
     this.#guard = guard;
+    this.#part = part;
+    if (part !== null) this.#head = part.head;
     this.#includeUsage = includeUsage;
     this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
   }
@@ -81,6 +87,10 @@ export class StreamGrammar {
   get reportedUsage(): Usage | null {
     return this.#usage;
   }
+  /** What every event begins with. */
+  get head(): string {
+    return this.#head;
+  }
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#choices.map((choice) => choice.finish);
   }
@@ -101,15 +111,30 @@ export class StreamGrammar {
     return out;
   }
 
-  /** The last events of a complete stream: finish reasons, then the usage where it was asked for. */
+  /** The last events of a complete stream: finish reasons, then the usage where it was asked for. Of a round of tools, the texts that guards still held. */
   finish(total: Usage): string {
     let out = "";
     if (this.#guard !== null) for (const choice of this.#choices) out += this.#endTexts(choice, this.#guard);
+    return this.#part === null ? out + this.end(total) : out;
+  }
+
+  /** `cut`: calls of ours were left undone, so that the answer is not whole; `along`: members of the event with the finish reason. */
+  end(total: Usage, cut = false, along = ""): string {
+    let out = "";
     this.#isFinished = true;
     this.#vendor.takeWaiting();
-    for (const choice of this.#choices) out += this.#finishChoice(choice);
+    for (const choice of this.#choices) {
+      if (cut) choice.finish = "length";
+      out += this.#finishChoice(choice, along);
+    }
     if (this.#includeUsage) out += `${this.#head},"choices":[],"usage":${JSON.stringify(total)}}\n\n`;
     return out;
+  }
+
+  /** What the gateway does between two rounds. */
+  activity(activity: ToolActivity): string {
+    this.#hasContent = true;
+    return `${this.#head},"x_gateway_mcp":${JSON.stringify(activity)},"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}]${this.#tail}`;
   }
 
   #open(chunk: ChatChunk): void {
@@ -118,19 +143,22 @@ export class StreamGrammar {
     this.#head = flat(`data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`);
   }
 
-  #event(choice: ChoiceState, delta: string, finish: FinishReason | null, logprobs: string, extra: string): string {
-    return `${this.#head}${this.#vendor.use()},"choices":[{"index":${choice.index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish === null ? "null" : `"${finish}"`}${extra}}]${this.#tail}`;
+  #event(choice: ChoiceState, delta: string, finish: FinishReason | null, logprobs: string, extra: string, along = ""): string {
+    return `${this.#head}${this.#vendor.use()}${along},"choices":[{"index":${choice.index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish === null ? "null" : `"${finish}"`}${extra}}]${this.#tail}`;
   }
 
   #writeChoice(source: ChunkChoice): string {
     const known = this.#bySource.get(sourceIndex(source.index));
+    // rounds are those of one choice
+    if (known === undefined && this.#part !== null && this.#choices.length > 0) return "";
     const choice = known ?? this.#begin(sourceIndex(source.index));
-    let out = known === undefined ? this.#event(choice, ROLE, null, "null", "") : "";
+    let out = known === undefined && this.#part?.continues !== true ? this.#event(choice, ROLE, null, "null", "") : "";
     const along = this.#companions(source);
     if (isObject(source.delta)) out += this.#writeDelta(choice, source.delta, along);
     if (isFinishReason(source.finish_reason) && choice.finish === null) {
       choice.finish = source.finish_reason;
-      this.#hasContent = true;
+      // what is called here has not been shown
+      if (this.#part?.hasHidden !== true) this.#hasContent = true;
     }
     if (typeof source.native_finish_reason === "string") choice.native = source.native_finish_reason;
     if (along.logprobs !== "null" || along.extra !== "") out += this.#say(choice, "{}", along);
@@ -163,7 +191,7 @@ export class StreamGrammar {
     if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls as readonly ToolCallDelta[]) if (isObject(call)) out += this.#writeCall(choice, call, along);
     const rest = this.#guard === null ? delta : this.#guard.others(choice.index, delta);
     const annotations = strictAnnotations(rest["annotations"]);
-    if (annotations !== null) out += this.#say(choice, `{"annotations":${JSON.stringify(annotations)}}`, along);
+    if (annotations !== null) out += this.#say(choice, `{"annotations":${JSON.stringify(this.#part === null ? annotations : this.#part.annotations(annotations))}}`, along);
     const others = vendorDelta(rest);
     if (others !== "") out += this.#sayContent(choice, others, along);
     return out;
@@ -175,6 +203,11 @@ export class StreamGrammar {
     tally(this.generated, given);
     const text = this.#guard === null || given === "" ? given : this.#guard.take(callKey(choice, call), given, true);
     const legacy = this.#frame.legacyFunctions;
+    if (call.made !== null) call.made.arguments += text;
+    if (call.made?.isShown === false) {
+      call.made.extra ??= call.extra;
+      return "";
+    }
     if (!isOpened(call)) {
       const opened = choice.calls.filter(isOpened).length;
       // the old form has room for one call
@@ -183,14 +216,20 @@ export class StreamGrammar {
       this.#heldArguments += text.length;
       if (this.#heldArguments > MAX_HELD_ARGUMENTS) throw new MalformedAnswer("The provider's stream has arguments of tool calls without end, and no names of the calls.");
       if (call.name === "") return "";
-      call.index = opened;
       tally(this.generated, call.name);
-      const opening = legacy ? legacyOpeningDelta(call) : openingDelta(call, `call_${this.#frame.traceId.slice(0, 20)}_${choice.index}_${call.index}`, this.#callIds);
+      const place = `call_${this.#frame.traceId.slice(0, 20)}_${choice.index}_`;
+      const id = this.#part === null ? openingId(call, place + opened, this.#callIds) : this.#part.callId(call.sourceId, place + choice.calls.indexOf(call));
+      if (this.#part !== null) call.made = this.#part.addCall(id, call.name, call.held, call.extra);
+      this.#hasSaid = true;
       this.#heldArguments -= call.held.length;
+      if (call.made?.isShown === false) return "";
+      call.index = opened;
+      const opening = legacy ? legacyOpeningDelta(call) : openingDelta(call, id);
       call.held = "";
       call.extra = undefined;
       return this.#sayContent(choice, opening, along);
     }
+    if (call.made !== null) call.made.extra ??= call.extra;
     if (text === "" && call.extra === undefined) return "";
     const piece = legacy ? legacyArgumentsDelta(text) : argumentsDelta(call, text);
     call.extra = undefined;
@@ -203,40 +242,49 @@ export class StreamGrammar {
     const nothing: Companions = { logprobs: "null", extra: "" };
     for (const name of ["reasoning_content", "content", "refusal"]) {
       const rest = guard.end(textKey(choice, name));
-      if (rest !== "") out += this.#sayContent(choice, `{"${name}":${JSON.stringify(rest)}}`, nothing);
+      if (rest !== "") out += this.#sayContent(choice, this.#textDelta(name, rest), nothing);
     }
     const details = guard.endedDetails(choice.index);
-    if (details.length > 0) out += this.#sayContent(choice, `{"reasoning_details":${JSON.stringify(details)}}`, nothing);
+    if (details.length > 0) out += this.#sayContent(choice, this.#detailsDelta(details), nothing);
     for (const rest of guard.endedMembers(choice.index)) out += this.#sayContent(choice, JSON.stringify(rest), nothing);
     for (const call of choice.calls) {
       const rest = guard.end(callKey(choice, call));
+      if (call.made !== null) call.made.arguments += rest;
       if (rest !== "" && isOpened(call)) out += this.#sayContent(choice, this.#frame.legacyFunctions ? legacyArgumentsDelta(rest) : argumentsDelta(call, rest), nothing);
     }
     return out;
   }
 
-  #finishChoice(choice: ChoiceState): string {
+  #finishChoice(choice: ChoiceState, along: string): string {
     let out = "";
     const legacy = this.#frame.legacyFunctions;
     // a call without arguments gets an empty object, unless it was cut off before them
     for (const call of choice.calls) if (choice.finish !== "length" && isOpened(call) && !call.hasArguments) out += this.#event(choice, legacy ? legacyArgumentsDelta("{}") : argumentsDelta(call, "{}"), null, "null", "");
     const reason = strictFinishReason(choice.finish!, choice.calls.some(isOpened), this.#frame.sameShape, legacy);
     choice.finish = reason;
-    return out + this.#event(choice, "{}", reason, "null", choice.native === null ? "" : `,"native_finish_reason":${JSON.stringify(choice.native)}`);
+    return out + this.#event(choice, "{}", reason, "null", choice.native === null ? "" : `,"native_finish_reason":${JSON.stringify(choice.native)}`, along);
+  }
+
+  #textDelta(name: string, shown: string): string {
+    return `{"${name}":${JSON.stringify(this.#part !== null && isThreadText(name) ? this.#part.text(name, shown) : shown)}}`;
+  }
+
+  #detailsDelta(shown: readonly JsonObject[]): string {
+    return `{"reasoning_details":${JSON.stringify(this.#part === null ? shown : this.#part.details(shown as readonly ReasoningDetail[]))}}`;
   }
 
   #sayText(choice: ChoiceState, name: string, text: string, along: Companions): string {
     tally(this.generated, text);
-    if (this.#guard === null) return this.#sayContent(choice, `{"${name}":${JSON.stringify(text)}}`, along);
+    if (this.#guard === null) return this.#sayContent(choice, this.#textDelta(name, text), along);
     this.#hasSaid = true;
     const shown = this.#guard.take(textKey(choice, name), text);
-    return shown === "" ? "" : this.#sayContent(choice, `{"${name}":${JSON.stringify(shown)}}`, along);
+    return shown === "" ? "" : this.#sayContent(choice, this.#textDelta(name, shown), along);
   }
 
   #sayDetails(choice: ChoiceState, details: readonly ReasoningDetail[], along: Companions): string {
     this.#hasSaid = true;
     const shown = this.#guard === null ? details : this.#guard.details(choice.index, details);
-    return shown.length === 0 ? "" : this.#sayContent(choice, `{"reasoning_details":${JSON.stringify(shown)}}`, along);
+    return shown.length === 0 ? "" : this.#sayContent(choice, this.#detailsDelta(shown), along);
   }
 
   #sayContent(choice: ChoiceState, delta: string, along: Companions): string {

@@ -3,6 +3,7 @@
 import type { ToolCallDelta } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
+import type { MadeCall } from "./answer-thread.ts";
 import { strictCallId } from "./strict-fields.ts";
 
 export interface CallState {
@@ -16,6 +17,8 @@ export interface CallState {
   held: string;
   hasArguments: boolean;
   extra: Json | undefined;
+  /** Of a round of tools: the call of its turn. */
+  made: MadeCall | null;
 }
 
 /** Each new delta is compared with the calls that are there, and they are kept to the end of the stream. */
@@ -31,7 +34,7 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   if (known !== undefined) return known;
   if (calls.length >= MAX_CALLS) throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
   if (id !== null && id.length > MAX_WORD) throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
-  const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, extra: undefined };
+  const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, extra: undefined, made: null };
   calls.push(call);
   return call;
 }
@@ -73,11 +76,16 @@ export function takeDelta(call: CallState, delta: ToolCallDelta): string {
   return text;
 }
 
-/** The first delta of a call. `taken` holds the ids of the stream so far: no two calls share one. */
-export function openingDelta(call: CallState, fallbackId: string, taken: Set<string>): string {
+/** `taken` holds the ids of the stream so far: no two calls share one. */
+export function openingId(call: CallState, fallbackId: string, taken: Set<string>): string {
   const wanted = call.sourceId === null ? fallbackId : strictCallId(call.sourceId);
   const id = taken.has(wanted) ? strictCallId(`${wanted}_${fallbackId}`) : wanted;
   taken.add(id);
+  return id;
+}
+
+/** The first delta of a call. */
+export function openingDelta(call: CallState, id: string): string {
   return `{"tool_calls":[{"index":${call.index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}${extraContent(call)}}]}`;
 }
 

@@ -1,0 +1,165 @@
+// One answer over several rounds of tools, as its client sees it, plain or as a stream: each round adds to the same texts, and what it numbers goes on where the
+// rounds before it ended. What a round said by itself is kept beside that, as the turn that goes back to the model.
+import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { strictCallId } from "./strict-fields.ts";
+import { BETWEEN_ROUNDS } from "./tool-replay.ts";
+
+const TEXTS = ["content", "reasoning_content", "refusal"] as const;
+type TextName = (typeof TEXTS)[number];
+export function isThreadText(name: string): name is TextName {
+  return (TEXTS as readonly string[]).includes(name);
+}
+
+/** A call of the round, in the making. */
+export interface MadeCall {
+  readonly id: string;
+  readonly name: string;
+  arguments: string;
+  extra: Json | undefined;
+  /** It goes to the client. */
+  readonly isShown: boolean;
+}
+
+/** What the rounds that are over have said. */
+interface Said {
+  readonly lengths: Readonly<Record<TextName, number>>;
+  /** The first number that no block of reasoning has. */
+  readonly nextDetail: number;
+  readonly callIds: ReadonlySet<string>;
+}
+
+export class AnswerThread {
+  /** What every event begins with; empty before the first round has begun. */
+  head = "";
+  readonly #isShown: (name: string) => boolean;
+  #said: Said = { lengths: { content: 0, reasoning_content: 0, refusal: 0 }, nextDetail: 0, callIds: new Set() };
+  #rounds = 0;
+
+  /** `isShown`: whether calls of this function go to the client. */
+  constructor(isShown: (name: string) => boolean) {
+    this.#isShown = isShown;
+  }
+
+  /** For one attempt at the next round. */
+  begin(): RoundPart {
+    return new RoundPart(this.#said, this.#isShown, this.#rounds + 1, this.head);
+  }
+
+  /** Of all parts that were begun for it, the one that the answer goes on from. */
+  ended(part: RoundPart): void {
+    this.#said = part.said;
+    this.#rounds += 1;
+  }
+}
+
+/** What one round adds, piece by piece. */
+export class RoundPart {
+  readonly head: string;
+  /** From 1. */
+  readonly round: number;
+  readonly calls: MadeCall[] = [];
+  /** Ids that calls of this answer have. */
+  readonly callIds: Set<string>;
+  readonly #before: Said;
+  readonly #isShown: (name: string) => boolean;
+  readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
+  readonly #details: ReasoningDetail[] = [];
+  #nextDetail: number;
+
+  constructor(before: Said, isShown: (name: string) => boolean, round: number, head: string) {
+    this.#before = before;
+    this.#isShown = isShown;
+    this.round = round;
+    this.head = head;
+    this.callIds = new Set(before.callIds);
+    this.#nextDetail = before.nextDetail;
+  }
+
+  /** Rounds before it have begun the answer. */
+  get continues(): boolean {
+    return this.round > 1;
+  }
+  get hasHidden(): boolean {
+    return this.calls.some(({ isShown }) => !isShown);
+  }
+
+  /** The piece as it is shown. */
+  text(name: TextName, piece: string): string {
+    const begins = this.#texts[name] === "" && this.#before.lengths[name] > 0 && piece !== "";
+    this.#texts[name] += piece;
+    return begins ? BETWEEN_ROUNDS + piece : piece;
+  }
+
+  /** Blocks of reasoning as they are shown: clients join those with the same number. */
+  details(details: readonly ReasoningDetail[]): readonly ReasoningDetail[] {
+    const first = this.#before.nextDetail;
+    return details.map((detail) => {
+      this.#keep(detail);
+      if (typeof detail.index !== "number") return detail;
+      this.#nextDetail = Math.max(this.#nextDetail, first + detail.index + 1);
+      return first === 0 ? detail : { ...detail, index: first + detail.index };
+    });
+  }
+
+  /** Pieces of one block are one block of the turn. */
+  #keep(detail: ReasoningDetail): void {
+    const last = this.#details.at(-1);
+    if (last === undefined || last.type !== detail.type || last.index !== detail.index || last.signature || detail.index === undefined || detail.type === "reasoning.encrypted") {
+      this.#details.push(detail);
+      return;
+    }
+    const joined: Record<string, Json | undefined> = { ...last, ...detail };
+    for (const name of ["text", "summary"] as const) if (last[name] !== undefined || detail[name] !== undefined) joined[name] = (last[name] ?? "") + (detail[name] ?? "");
+    this.#details[this.#details.length - 1] = joined as unknown as ReasoningDetail;
+  }
+
+  /** Citations count the characters of the whole text. */
+  annotations(annotations: readonly Json[]): readonly Json[] {
+    const before = this.#before.lengths.content;
+    if (before === 0) return annotations;
+    const shift = before + BETWEEN_ROUNDS.length;
+    return annotations.map((annotation) => {
+      const citation = isObject(annotation) ? annotation["url_citation"] : null;
+      if (!isObject(citation)) return annotation;
+      return { ...(annotation as JsonObject), url_citation: { ...citation, start_index: (citation["start_index"] as number) + shift, end_index: (citation["end_index"] as number) + shift } };
+    });
+  }
+
+  /** An id that no other call of the answer has. */
+  callId(wanted: string | null, fallback: string): string {
+    const own = this.continues ? `${fallback}_${this.round}` : fallback;
+    const id = wanted === null ? own : strictCallId(wanted);
+    const made = this.callIds.has(id) ? strictCallId(`${id}_${own}`) : id;
+    this.callIds.add(made);
+    return made;
+  }
+
+  /** `id` is one that `callId` gave. */
+  addCall(id: string, name: string, text: string, extra: Json | undefined): MadeCall {
+    const call: MadeCall = { id, name, arguments: text, extra, isShown: this.#isShown(name) };
+    this.calls.push(call);
+    return call;
+  }
+
+  /** The round by itself, as it goes back to the model. */
+  turn(finish: FinishReason | null): Message {
+    const { content, reasoning_content: reasoning, refusal } = this.#texts;
+    // what was cut off before its arguments has none
+    const calls = this.calls.map(({ id, name, arguments: text, extra }): ToolCall => ({ id, type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text }, ...(isObject(extra) && { extra_content: extra }) }));
+    return {
+      role: "assistant",
+      content: content === "" && calls.length > 0 ? null : content,
+      ...(refusal !== "" && { refusal }),
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    };
+  }
+
+  get said(): Said {
+    const { lengths } = this.#before;
+    const after = (name: TextName): number => lengths[name] + this.#texts[name].length + (lengths[name] > 0 && this.#texts[name] !== "" ? BETWEEN_ROUNDS.length : 0);
+    return { lengths: { content: after("content"), reasoning_content: after("reasoning_content"), refusal: after("refusal") }, nextDetail: this.#nextDetail, callIds: this.callIds };
+  }
+}
