@@ -80,7 +80,7 @@ export interface ToolRun {
   readonly round: number;
   /** Milliseconds from the arrival of the call. */
   readonly startMs: number;
-  /** Null: it still runs. */
+  /** Milliseconds from the arrival of the call to its end, as in an attempt; null: it still runs. */
   totalMs: number | null;
   /** Null: it runs, or came to an end of its own. */
   code: ErrorCode | null;
