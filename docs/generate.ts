@@ -7,6 +7,7 @@ import { adminReference } from "./generate-admin.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
 import { errorsPage } from "./generate-errors.ts";
 import { integrationsList, integrationsTable } from "./generate-integrations.ts";
+import { metricsPage } from "./generate-metrics.ts";
 import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
 import { providersPage } from "./generate-providers.ts";
 import { withGeneratedPart } from "./markdown.ts";
@@ -28,6 +29,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     ["docs/integrations/README.md", withGeneratedPart(read("docs/integrations/README.md"), "integrations", integrationsTable(projectFolder))],
     ["docs/operations.md", withGeneratedPart(read("docs/operations.md"), "integrations", integrationsList(projectFolder, "integrations"))],
     ["README.md", withGeneratedPart(read("README.md"), "integrations", integrationsList(projectFolder, "docs/integrations"))],
+    ["docs/metrics.md", metricsPage()],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
     ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],
   ]);

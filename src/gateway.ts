@@ -2,10 +2,12 @@
 import { join } from "node:path";
 import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
+import { type BudgetWatch, openBudgetWatch } from "./admission/budget-watch.ts";
 import { type MemoryLimitsOptions, openMemoryLimits } from "./admission/memory.ts";
 import { type Crossed, thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
+import { openModelNames } from "./accounting/model-names.ts";
 import { handleChat } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/context.ts";
 import { openRouting, targetStandings } from "./chat/open-routing.ts";
@@ -23,7 +25,7 @@ import { openServer } from "./http/server.ts";
 import { openTraffic } from "./http/traffic.ts";
 import { type Log, openLog } from "./observe/log.ts";
 import type { LimitStoreFigures } from "./observe/limit-store-gauges.ts";
-import { type Metrics, openMetrics } from "./observe/metrics.ts";
+import { type Metrics, openMetrics, type TargetStanding } from "./observe/metrics.ts";
 import { batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
@@ -31,7 +33,7 @@ import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts
 import { openLimitCounts } from "./store/limit-counts.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
-import { type LedgerStanding, type OpenLedger, openLedger } from "./store/open-ledger.ts";
+import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepAuditPruned } from "./store/audit-settings.ts";
 import { keepPruned } from "./store/call-settings.ts";
 import { openCalls, openDatabase } from "./store/open-database.ts";
@@ -93,6 +95,26 @@ async function openLimits({ dataFolder, limitStore }: ServerOptions, kept: Pick<
   return openValkeyLimits({ ...limitStore, clock: systemClock, folder: join(dataFolder, "leases"), onState, onAnswered, onFault });
 }
 
+/** What is opened after the metrics that tell of it. */
+interface MetricParts {
+  readonly ledger?: OpenLedger;
+  readonly limits?: { figures?(): LimitStoreFigures };
+  readonly budgets?: BudgetWatch;
+}
+
+function openGatewayMetrics(source: SnapshotSource, targets: () => readonly TargetStanding[], parts: MetricParts): Metrics {
+  const names = openModelNames(() => source.current(), { providers, builtIn: BUILT_IN_MODELS });
+  return openMetrics({
+    targets,
+    ledger: () => parts.ledger?.standing() ?? null,
+    limitStore: () => parts.limits?.figures?.() ?? null,
+    budgets: async () => (await parts.budgets?.standings()) ?? [],
+    modelLabel: (call) => names.nameOf(call),
+    isNamedTarget: (target) => names.isNamed(target),
+    isRegisteredServer: ({ tenantId, projectId }, label) => tenantId !== null && projectId !== null && source.current().toolServers.of(tenantId, projectId).has(label),
+  });
+}
+
 /** One port for all targets: the sandbox answers in this process, everything else over the network. */
 function openUpstream(proxy: string | null): UpstreamClient {
   const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
@@ -114,9 +136,6 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
   const routing = openRouting(Math.random);
   const targets = () => targetStandings(routing, systemClock.monotonic());
-  let ledgerStanding: () => LedgerStanding | null = () => null;
-  let limitStoreFigures: () => LimitStoreFigures | null = () => null;
-  const metrics = openMetrics(targets, () => ledgerStanding(), () => limitStoreFigures());
   const { store, keys } = await openDatabase({ ...options, environment });
   if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
   const source = await openSnapshotSource({
@@ -128,6 +147,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     onSwap: (snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"),
   });
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
+  const opened: MetricParts = {};
+  const metrics = openGatewayMetrics(source, targets, opened);
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
   const calls = await openCalls(options);
@@ -144,13 +165,13 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     ...(keepsCounts && { countedSinceMs: Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS }),
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
-  ledgerStanding = () => ledger.standing();
-  const observer = batched(observers([log, metrics], onFault));
   const upstream = openUpstream(options.upstreamProxy);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
   const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, metrics.limitStoreAnswered, onFault);
-  limitStoreFigures = () => limits.figures?.() ?? null;
+  const budgets = openBudgetWatch(limits, () => source.current());
+  Object.assign(opened, { ledger, limits, budgets });
+  const observer = batched(observers([log, metrics, budgets], onFault));
   const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,

@@ -13,6 +13,8 @@ export interface ModelKnowledge {
   readonly name: string | null;
   readonly facts: ModelFacts;
   readonly price: ModelPrice | null;
+  /** The catalogue's own name of it; null: it is not there. */
+  readonly catalogueId: string | null;
   /** What it generates beside text, as far as there is a price of it. */
   readonly generates: readonly ("audio" | "image")[];
 }
@@ -56,6 +58,7 @@ function gather(listed: ModelListing | undefined, source: KnowledgeSource, model
       contextTokens: listed?.contextLength ?? own.contextTokens ?? found?.contextTokens ?? null,
       maxOutputTokens: listed?.maxCompletionTokens ?? own.maxOutputTokens ?? null,
     },
+    catalogueId: found?.id ?? null,
     generates: found?.generates ?? [],
     price: listed?.pricing == null ? (found?.price ?? null) : { id: "configuration", periods: [{ from: null, daily: null, rates: ratesOfFile(listed.pricing) }] },
   };
@@ -93,6 +96,7 @@ function latestPrices({ prices }: ModelInfo): BundledPrice {
 }
 
 interface Catalogued {
+  readonly id: string;
   readonly name: string | null;
   readonly contextTokens: number | null;
   readonly price: ModelPrice | null;
@@ -105,7 +109,7 @@ function catalogued(source: KnowledgeSource, model: string): Catalogued | null {
   // resellers take the makers' own names for models that they have no row of
   for (const id of [provider.id, ...(provider.fallback_model_providers ?? [])]) {
     const info = bundledProvider(id)?.models.find(({ match }) => matches(match, model));
-    if (info !== undefined) return { name: info.name ?? null, contextTokens: info.context_window ?? null, price: priceOf(info, id), generates: generatedBy(info) };
+    if (info !== undefined) return { id: info.id, name: info.name ?? null, contextTokens: info.context_window ?? null, price: priceOf(info, id), generates: generatedBy(info) };
   }
   return null;
 }

@@ -208,7 +208,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
 
   test("[d9.5] metrics tell how many reservations asked the store and how long it took, what is borrowed, and whether the store is away", async () => {
     let store: Awaited<ReturnType<typeof openValkeyLimits>> | null = null;
-    const metrics = openMetrics(() => [], () => null, () => store?.figures() ?? null);
+    const metrics = openMetrics({ limitStore: () => store?.figures() ?? null });
     expect(await metrics.text()).not.toContain("way=");
     store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null, onAnswered: metrics.limitStoreAnswered });
     const account = accountOf({ id: "measured", unit: "tokens", limit: 100_000, onStoreFailure: "open" });

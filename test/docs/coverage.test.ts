@@ -1,4 +1,4 @@
-// What the code can say, the pages explain, and the other way round: headers, warnings, log fields, metrics, commands, sandbox models.
+// What the code can say, the pages explain, and the other way round: headers, warnings, log fields, commands, sandbox models.
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,6 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { callLine } from "../../src/observe/log.ts";
-import { openMetrics } from "../../src/observe/metrics.ts";
 import { SANDBOX_MODELS } from "../../src/providers/sandbox/provider.ts";
 import { formatRetryAfter } from "../../src/wire/retry-after.ts";
 import { LAYERS } from "../architecture/import-law.ts";
@@ -94,21 +93,6 @@ describe("docs/operations.md", () => {
     const written = readTree(projectFolder, ["src/gateway.ts", "src/observe/*.ts", "src/cli/*.ts"]).flatMap(({ text }) => [...text.matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(([, level, message]) => `${level!} ${message!}`));
     const told = tableBelow(operations, "### Other lines").map(([message, level]) => `${level!} ${codeWords(message!)[0]!}`);
     expect(sorted(told)).toEqual(sorted(written));
-  });
-  test("metrics: name, type, labels and help of each", async () => {
-    const metrics = openMetrics(() => [{ target: "openai:gpt-4o", state: "open", inFlight: 1, waiting: 0, firstContentMs: null, openForMs: 1 }], () => null, () => ({ isAway: false, leased: 1, asked: 1, alone: 0, leasedUnits: { requests: 1 } }));
-    metrics.publish({ ...FULL, status: 200, explained: false });
-    metrics.thresholdReached("bud_1");
-    const text = await metrics.text();
-    const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, words]) => [name!, words!]));
-    const real = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => {
-      const sample = new RegExp(`^${name!}(?:_sum)?(?:\\{([^}]*)\\})? `, "m").exec(text);
-      const labels = found(sample?.[1] ?? "", /(?:^|,)([a-z_]+)="/g);
-      return [name!, type!, labels.toSorted().join(" "), help.get(name!)!];
-    });
-    expect(real.length).toBeGreaterThan(8);
-    const told = tableBelow(operations, "## Metrics").map(([name, type, labels, meaning]) => [codeWords(name!)[0]!, type!, codeWords(labels!).toSorted().join(" "), meaning!]);
-    expect(sortedRows(told)).toEqual(sortedRows(real));
   });
   test("the command line: every command with its words and options", async () => {
     const real = await commandsBelow([]);

@@ -235,7 +235,7 @@ describe("a client that always leaves before the first content", () => {
 test("what limits, budgets and policies refuse is a metric, by rule", async () => {
   const gateway = limitedGateway({ limits: { calls: { ...MINUTE, limit: 1, scope: { provider: "up0" } } }, budgets: { money: { usd: "0.00001", window: "day", scope: { provider: "up1" } } } });
   for (const model of ["up0:m", "up0:m", "up0:m", "up1:m", "up1:small"]) await ask(gateway, { ...CALL, model });
-  const metrics = openMetrics(() => []);
+  const metrics = openMetrics();
   for (const record of gateway.records) metrics.publish(record);
   expect([...(await metrics.text()).matchAll(/^dragoman_refusals_total(.*)$/gm)].map(([, sample]) => sample!)).toEqual(['{code="rate_limit_exceeded",rule="id_calls"} 2', '{code="insufficient_quota",rule="id_money"} 1', '{code="model_unpriced",rule="none"} 1']);
 });

@@ -41,7 +41,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
   const memberships = new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "admin" as const }]]]);
   const stub = stubGateway({ ...options, snapshot: { tokens: new Map(tokens.map((token) => [token.id, token])), memberships, ...options.snapshot } });
   const targets = () => targetStandings(stub.context.routing, systemClock.monotonic());
-  const metrics = openMetrics(targets);
+  const metrics = openMetrics({ targets });
   const app = createApp({
     clock: systemClock, version: "1.2.3", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins,
     metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }), notReady, callsInFlight: () => 0, targets,

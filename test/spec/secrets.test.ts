@@ -73,7 +73,7 @@ function talkative(status: number, tokens: boolean): UpstreamClient {
 async function everything(stub: Stub, body: object): Promise<string> {
   const response = await stub.chat({ messages: HELLO, ...body });
   const answer = await response.text();
-  const metrics = openMetrics(() => []);
+  const metrics = openMetrics();
   for (const record of stub.records) metrics.publish(record);
   return [response.status, JSON.stringify([...response.headers]), answer, ...stub.records.map(callLine), await metrics.text(), JSON.stringify(stub.refused)].join("\n");
 }

@@ -1,0 +1,47 @@
+// docs/metrics.md: every metric that is registered, with its labels and where their values come from.
+import { LABELS, type Label } from "../src/observe/labels.ts";
+import type { MetricListing } from "../src/observe/metric-listing.ts";
+import { openMetrics } from "../src/observe/metrics.ts";
+import { code, codeList, generatedMark, table } from "./markdown.ts";
+
+/** Throws for a label that labels.ts does not explain. */
+export function metricsPage(): string {
+  const metrics = openMetrics().listing();
+  const used = [...new Set(metrics.flatMap(({ labels }) => labels))];
+  const sections = [
+    `## Metrics\n\n${table(["metric", "type", "labels", "unit", "meaning"], metrics.map((metric) => [code(metric.name), metric.type, codeList(metric.labels), unitOf(metric), metric.help]))}`,
+    `## Labels\n\n${LABEL_WORDS}\n\n${table(["label", "values", "at most"], used.map((name) => [code(name), labelOf(name).values, boundOf(labelOf(name))]))}`,
+    `## Buckets\n\n${table(["histogram", "unit", "upper bounds"], metrics.filter(({ type }) => type === "histogram").map((metric) => [code(metric.name), unitOf(metric), metric.buckets.join(", ")]))}`,
+  ];
+  return `${[INTRODUCTION, ...sections].join("\n\n")}\n`;
+}
+
+function labelOf(name: string): Label {
+  const label = LABELS[name];
+  if (label === undefined) throw new Error(`src/observe/labels.ts does not say what the values of the label ${name} are`);
+  return label;
+}
+
+function boundOf({ most }: Label): string {
+  return most === null ? "these" : String(most);
+}
+
+const UNITS: readonly (readonly [RegExp, string])[] = [
+  [/tokens_per_second$/, "tokens/s"], [/_seconds(_total)?$/, "seconds"], [/_bytes(_total)?$/, "bytes"], [/_nano_usd_total$/, "10⁻⁹ US dollars"], [/_ratio$/, "1 is all of it"], [/_tokens_total$/, "tokens"],
+  [/_rows(_total)?$/, "rows"], [/_calls_(in_flight|waiting|total)$|_open_calls$/, "calls"], [/_units$/, "by `unit`"], [/_rounds$/, "rounds"], [/_(state|writable|away)$/, "0 or 1"],
+];
+
+function unitOf({ name }: MetricListing): string {
+  return UNITS.find(([pattern]) => pattern.test(name))?.[1] ?? "count";
+}
+
+const LABEL_WORDS = `No label has a value that a caller chose. What is beyond a bound counts as \`other\`; whoever configures more names than that can see them in the [log and the records](operations.md#logs).`;
+
+const INTRODUCTION = `${generatedMark("src/observe/metrics.ts and src/observe/labels.ts")}
+# Metrics
+
+\`GET /metrics\` answers in Prometheus' text format, this machine and administrators' tokens only unless \`ops.open\` says otherwise. [integrations/prometheus.md](integrations/prometheus.md) has a scrape
+configuration, a dashboard and alerts.
+
+Calls that were [explained](api.md#explaining-a-call) and not made do not count, nor do calls answered with an error by the paths beside the chat operation. A call that is under way counts once it has ended.
+Counters begin at 0 with the process.`;

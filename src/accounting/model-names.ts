@@ -1,0 +1,90 @@
+// Names of models that somebody configured or catalogued, as opposed to those that a caller made up: what may become the label of a metric.
+import { DIRECT_ROUTE, type Route } from "../core/route.ts";
+import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
+import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
+
+export interface NameSources {
+  readonly providers: ReadonlyMap<string, KnowledgeSource>;
+  /** Models that need no configuration, by family. */
+  readonly builtIn: ReadonlyMap<string, readonly { readonly id: string }[]>;
+}
+
+export interface AskedModel {
+  readonly tenantId: string | null;
+  readonly projectId: string | null;
+  readonly provider: string | null;
+  /** The provider's own name. */
+  readonly model: string | null;
+}
+
+/** Names that are remembered, so that most calls take one look. Callers choose what is asked for. */
+const MAX_REMEMBERED = 2000;
+
+export interface NamedModel {
+  /** The name itself, or the catalogue's own of a model that it knows by the beginning. */
+  readonly name: string;
+  /** False: the catalogue alone has it. */
+  readonly isConfigured: boolean;
+}
+
+export interface ModelNames {
+  /** Null: nobody has named it. */
+  nameOf(asked: AskedModel): NamedModel | null;
+  /** Of `<provider>:<model>`. */
+  isNamed(target: string): boolean;
+}
+
+export function openModelNames(snapshot: () => Snapshot, sources: NameSources): ModelNames {
+  let seen: Snapshot | null = null;
+  let routed: ReadonlySet<string> = new Set();
+  const remembered = new Map<string, NamedModel | null>();
+
+  const nameOf = ({ tenantId, projectId, provider, model }: AskedModel): NamedModel | null => {
+    if (provider === null || model === null) return null;
+    const now = snapshot();
+    if (now !== seen) {
+      if (seen?.routes !== now.routes || seen.tenantRoutes !== now.tenantRoutes || seen.projectRoutes !== now.projectRoutes) routed = namesInRoutes(now);
+      seen = now;
+      remembered.clear();
+    }
+    const key = `${tenantId}/${projectId}/${provider}:${model}`;
+    const known = remembered.get(key);
+    if (known !== undefined) return known;
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+    const name = routed.has(`${provider}:${model}`) ? { name: model, isConfigured: true } : listedName(tenantId === null ? now : snapshotSeenBy(now, { tenantId, projectId }), sources, provider, model);
+    remembered.set(key, name);
+    return name;
+  };
+
+  return {
+    nameOf,
+    isNamed(target) {
+      const at = target.indexOf(":");
+      return nameOf({ tenantId: null, projectId: null, provider: target.slice(0, at), model: target.slice(at + 1) }) !== null;
+    },
+  };
+}
+
+function listedName({ providers }: Snapshot, sources: NameSources, providerId: string, model: string): NamedModel | null {
+  const settings = providers.get(providerId);
+  const source = settings === undefined ? undefined : sources.providers.get(settings.family);
+  // of one that is not in use a caller with a key of his own could ask for the whole catalogue
+  if (settings?.enabled !== true || source === undefined) return null;
+  if (settings.models.some(({ id }) => id === model) || sources.builtIn.get(settings.family)?.some(({ id }) => id === model) === true) return { name: model, isConfigured: true };
+  const { catalogueId } = modelKnowledge(settings, source, model);
+  return catalogueId === null ? null : { name: catalogueId, isConfigured: false };
+}
+
+function namesInRoutes({ routes, tenantRoutes, projectRoutes }: Snapshot): ReadonlySet<string> {
+  const names = new Set<string>();
+  const add = (all: ReadonlyMap<string, Route>): void => {
+    for (const { name, targets, fallbacks } of all.values()) {
+      if (name === DIRECT_ROUTE) continue;
+      for (const target of targets) names.add(target.name);
+      for (const { model } of fallbacks) if (model !== null) names.add(model.replace("/", ":"));
+    }
+  };
+  add(routes);
+  for (const all of [...tenantRoutes.values(), ...projectRoutes.values()]) add(all);
+  return names;
+}

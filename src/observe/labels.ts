@@ -1,0 +1,47 @@
+// The labels of all metrics: what their values are, and how many there can be. A caller cannot make one: each value is a word of the code, or a name that
+// whoever configures the gateway has given. Beyond its bound every further name counts as `other`.
+
+export interface Label {
+  /** What its values are, for docs/metrics.md. */
+  readonly values: string;
+  /** Most values that it takes; null: the words that `values` lists. */
+  readonly most: number | null;
+}
+
+/** Names of this kind that are told apart, beside `other` and `none`. */
+export const MOST = { configuredModel: 250, cataloguedModel: 150, provider: 150, route: 200, rule: 500, server: 100 } as const;
+
+export const LABELS: Readonly<Record<string, Label>> = {
+  provider: { values: "Id of a provider of the catalogue or of the configuration; `none`: the call failed before one was known.", most: MOST.provider },
+  model: {
+    values: "Name of a model that stands in a route or under `models` of its provider, or that the bundled catalogue has of a provider in use, where what begins like one of these counts as that one; `other`: every other name; `none`: the call failed before one was known.",
+    most: MOST.configuredModel + MOST.cataloguedModel,
+  },
+  target: { values: "`<provider>:<model>` of a model as above that has answered or is left alone.", most: MOST.configuredModel + MOST.cataloguedModel },
+  route: { values: "Name of a route; `direct`: the call named a model; `none`: the call failed before one was known.", most: MOST.route },
+  status: { values: "Status that the client got, or would have got had its stream not begun.", most: 60 },
+  stream: { values: "`true`, `false`.", most: null },
+  code: { values: "Code of the catalogue of errors; of an attempt also `none` where it served, and `superseded` where another one of the same call was quicker.", most: 100 },
+  kind: { values: "`prompt`, `completion`.", most: null },
+  outcome: { values: "Of a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; of a tool `ok`, `error` (it says so itself), `failed`.", most: null },
+  server: { values: "Label of a registered tool server; `other`: one that a call brought.", most: MOST.server },
+  limit: { values: "Id of a limit or budget.", most: MOST.rule },
+  budget: { values: "Id of a budget.", most: MOST.rule },
+  rule: { values: "Id of a limit or budget, name of a policy, or `none`.", most: MOST.rule },
+  policy: { values: "Name of a policy.", most: MOST.rule },
+  effect: { values: "`denied`, `would_deny`, `masked`, `failed`.", most: null },
+  state: { values: "`closed` (healthy), `half_open`, `open`, `rate_limited`.", most: null },
+  way: { values: "`leased`, `asked`, `alone`.", most: null },
+  unit: { values: "`requests`, `tokens`, `concurrency`, `nano_usd`.", most: null },
+};
+
+/** The first names that come are labels of their own. */
+export function bounded(most: number): (name: string) => string {
+  const names = new Set<string>();
+  return (name) => {
+    if (names.has(name)) return name;
+    if (names.size >= most) return "other";
+    names.add(name);
+    return name;
+  };
+}
