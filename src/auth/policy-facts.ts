@@ -142,13 +142,16 @@ export class RequestFacts {
     return (this.#metadata ??= metadata === null ? EMPTY : valueOf(metadata));
   }
   get tools(): readonly string[] {
-    return boundedList(this.#request.params.tools ?? []).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : ""));
+    const { params: { tools = [] }, options: { toolServers } } = this.#request;
+    return [...boundedList(tools).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : "")), ...toolServers.map(() => "mcp")];
   }
   get tool_names(): readonly string[] {
-    return boundedList(this.#request.params.tools ?? []).flatMap((tool) => {
+    const { params: { tools = [] }, options: { toolServers } } = this.#request;
+    const own = boundedList(tools).flatMap((tool) => {
       const called = isObject(tool["function"]) ? tool["function"]["name"] : (tool["name"] ?? tool["server_label"]);
       return typeof called === "string" ? [boundedText(called)] : [];
     });
+    return [...own, ...toolServers.map(({ label }) => label)];
   }
 }
 

@@ -2,12 +2,12 @@
 // the record; what the caller reads is the policy's message and its name, never the rule.
 import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../auth/policy-facts.ts";
-import type { ChatRequest } from "../core/chat.ts";
+import type { ChatRequest, Message } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
 import type { PolicyTouch } from "../core/record.ts";
-import { guardedRequest, LONG_TEXTS, lookAhead, type LookedAt, textGuard } from "./guard-request.ts";
+import { guardedMessages, guardedRequest, LONG_TEXTS, lookAhead, type LookedAt, textGuard } from "./guard-request.ts";
 
 export interface PolicyCall {
   readonly sent: ChatRequest;
@@ -73,7 +73,8 @@ export class CallPolicies {
 
   /** What the rules say of a target; an entry of `fallbacks` or `model_list` is a request of its own, of which all of them are asked. */
   at(target: PolicyTarget, request: ChatRequest): Judgement {
-    return this.#judge(request === this.#call.sent ? this.#policies.targetRules : this.#policies.all, request, target);
+    const asked = request.offered?.asked ?? request;
+    return this.#judge(asked === this.#call.sent ? this.#policies.targetRules : this.#policies.all, asked, target);
   }
 
   /** The request as a target may have it; without one, for every target. Throws `policy_violation`. */
@@ -88,6 +89,15 @@ export class CallPolicies {
     const fresh = this.guarded(() => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead)));
     known.set(key, fresh);
     return fresh;
+  }
+
+  /** What a tool gave, as anybody may have it; a promise where there is much to look at. Throws `policy_violation`. */
+  untrusted(messages: readonly Message[]): readonly Message[] | Promise<readonly Message[]> {
+    const guards = this.#guards(this.#policies.inputGuards, null);
+    if (guards.length === 0) return messages;
+    const look = (ahead: LookedAt | null): readonly Message[] => this.guarded(() => guardedMessages(messages, textGuard(guards, this.guardSpoke, ahead)));
+    const length = messages.reduce((sum, { content }) => sum + (typeof content === "string" ? content.length : 0), 0);
+    return length < LONG_TEXTS ? look(null) : lookAhead((guard) => guardedMessages(messages, guard), guards).then(look);
   }
 
   /** What looks at the answer of a target. */

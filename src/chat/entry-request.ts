@@ -6,6 +6,7 @@ import type { Permission } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Route, RouteTarget } from "../core/route.ts";
 import { splitName } from "../routing/compile-routes.ts";
+import { withOfferedTools } from "./offered-tools.ts";
 import { isEndpointField, parseChatRequest } from "./parse.ts";
 
 /** What a try is made of: an entry of the request, or a fallback of a route. */
@@ -109,8 +110,8 @@ function providerOf(model: string | null): string | null {
   return model === null ? null : (splitName(model)?.providerId ?? null);
 }
 
-function says({ params, extra }: ChatRequest, name: string): boolean {
-  return Object.hasOwn(params, name) || Object.hasOwn(extra, name);
+function says({ params, extra, options }: ChatRequest, name: string): boolean {
+  return Object.hasOwn(params, name) || Object.hasOwn(extra, name) || (name === "tools" && options.toolServers.length > 0);
 }
 
 /** Fields of the request that bring an address or a credential; null is "not set". */
@@ -125,6 +126,8 @@ const NONE: readonly string[] = [];
 /** What `options` says already, and what is not for a single try. */
 const KNOWN = ["model", "route", "fallbacks", "model_list"] as const;
 
+const TOOL_FIELDS = ["tools", "functions"] as const;
+
 /** `request` with the parameters that are `added`, which go before its own; null takes one away. */
 function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean): ChatRequest {
   const left = keepsEndpoint ? NONE : endpointFields(request);
@@ -132,17 +135,23 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
   if (left.length === 0 && names.length === 0) return request;
   const { whole, short, members } = mergedText(request.source, added, new Set([...KNOWN, ...left, ...names.map((name) => SYNONYMS.get(name) ?? name)]));
   const parsed = parseChatRequest(short);
+  if (parsed.options.toolServers.length + request.options.toolServers.length > 0) {
+    const name = TOOL_FIELDS.find((one) => Object.hasOwn(added, one));
+    if (name !== undefined) throw new GatewayError("invalid_request", `${name} of a call with tool servers is the same for every target: it stands in the request itself.`, { param: name });
+  }
   const { model, route, fallbacks, modelList, legacyFunctions } = request.options;
   const isOfConversation = (path: string): boolean => path.startsWith("messages");
-  return {
+  const fresh: ChatRequest = {
     ...parsed,
     messages: request.messages,
+    toolImages: request.toolImages,
     blocks: request.blocks,
     vendorForms: [...request.vendorForms.filter(({ path }) => isOfConversation(path)), ...parsed.vendorForms.filter(({ path }) => !isOfConversation(path))],
     options: { ...parsed.options, model, route, fallbacks, modelList, legacyFunctions },
     source: { text: whole, members, rewritten: request.source.rewritten.has("messages") ? new Set([...parsed.source.rewritten, "messages"]) : parsed.source.rewritten },
     warnings: [...request.warnings, ...(left.length > 0 ? ["endpoint_not_shared"] : [])],
   };
+  return request.offered === null ? fresh : withOfferedTools(fresh, { ...request.offered, asked: merged(request.offered.asked, added, keepsEndpoint) });
 }
 
 /** The text of the merged body, and the same with a stand-in for the conversation, which is parsed already and may be long. */

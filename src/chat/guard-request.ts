@@ -8,7 +8,7 @@ import { guardedFile } from "./guard-file.ts";
 
 /** Throws BlockedText. The same object where nothing was replaced. */
 export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequest {
-  const messages = mapTexts(mapList(request.messages, (message) => undividedParts(message, guard)), guard, messageKind) as unknown as readonly Message[];
+  const messages = guardedMessages(request.messages, guard);
   const params = guardedParams(request.params, guard);
   const extra = guardedExtra(request.extra, guard) as JsonObject;
   if (messages === request.messages && params === request.params && extra === request.extra) return request;
@@ -17,6 +17,11 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
   for (const name of changedNames(request.params as JsonObject, params as JsonObject)) rewritten.add(name);
   for (const name of changedNames(request.extra, extra)) rewritten.add(name);
   return { ...request, messages, params, extra, source: { ...request.source, rewritten } };
+}
+
+/** Throws BlockedText. The same list where nothing was replaced. */
+export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
+  return mapTexts(mapList(messages, (message) => undividedParts(message, guard)), guard, messageKind) as unknown as readonly Message[];
 }
 
 /** What a text is: nothing that a guard looks at, words, JSON in a text, or a file, if not its address; `none` says the same of all that is inside. */

@@ -3,6 +3,7 @@
 import { authorize } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import type { CallOptions } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
 import { Call, type Peers } from "./call.ts";
 import { complete } from "./complete.ts";
@@ -30,6 +31,8 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits)));
     call.parsed(sent);
+    const [server] = sent.options.toolServers;
+    if (server !== undefined) throw new GatewayError("not_yet_supported", `${server.path} is of type mcp, which this version of the gateway does not run yet; leave it out.`, { param: `${server.path}.type` });
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);

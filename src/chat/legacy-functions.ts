@@ -2,6 +2,7 @@
 import type { Message, ToolCall } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isToolServer } from "./parse-mcp.ts";
 
 export interface LegacyParams {
   readonly params: Readonly<Record<string, Json>>;
@@ -16,16 +17,22 @@ export function withToolsForFunctions(common: Readonly<Record<string, Json>>, ga
   if (typeof call === "string" && call !== "none" && call !== "auto")
     throw new GatewayError("invalid_request", `function_call must be "none", "auto" or an object with a name.`, { param: "function_call" });
   if (functions === undefined) return withChoice(common, call);
-  const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find((name) => common[name] !== undefined);
+  const servers = toolServersAlone(common["tools"]);
+  const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find((name) => common[name] !== undefined && !(name === "tools" && servers !== null));
   if (clash !== undefined) throw new GatewayError("invalid_request", `functions is the deprecated form of tools and cannot stand beside ${clash}; send tools and tool_choice alone.`, { param: "functions" });
   const params: Record<string, Json> = { ...common };
   if (functions.length > 0) {
-    params["tools"] = functions.map((definition) => ({ type: "function", function: definition }));
+    params["tools"] = [...(servers ?? []), ...functions.map((definition): Json => ({ type: "function", function: definition }))];
     // the old form answers with one call; a second one would be lost on the way back
     params["parallel_tool_calls"] = false;
   }
   if (call !== undefined) params["tool_choice"] = choiceOf(call);
   return { params, active: true, rewritten: ["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call"] };
+}
+
+/** Tool servers have no old form: they may stand in `tools` beside `functions`. Null: there are none, or others stand there too. */
+function toolServersAlone(tools: Json | undefined): readonly Json[] | null {
+  return Array.isArray(tools) && tools.length > 0 && tools.every((tool: Json) => isToolServer(tool)) ? tools : null;
 }
 
 /** `function_call` without `functions`: a choice among tools. `auto` is the default, and a provider of the same shape gets it as it was sent. */

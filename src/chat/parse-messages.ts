@@ -5,13 +5,18 @@ import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { invalid } from "../core/params.ts";
 import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
+import { ROUNDS_FIELD, withReplays } from "./replayed-conversation.ts";
 
 export interface Conversation {
   readonly messages: readonly Message[];
   readonly blocks: ReadonlyMap<BlockType, string>;
   readonly vendorForms: readonly VendorForm[];
-  /** Some message was in the deprecated function form and has been rewritten. */
+  /** Some message was in the deprecated function form. */
   readonly legacy: boolean;
+  /** Places of messages with images that came of tools. */
+  readonly toolImages: ReadonlySet<number>;
+  /** They are no longer what was sent. */
+  readonly rewritten: boolean;
 }
 
 interface Findings {
@@ -26,21 +31,28 @@ const BLOCKS: ReadonlySet<string> = new Set(BLOCK_TYPES);
 const FUNCTION_MESSAGE_NAME = /^[a-zA-Z0-9_]{1,64}$/;
 const MAX_NAME = 64;
 
-export function parseMessages(value: Json | undefined, legacyParams: boolean): Conversation {
+/** `replays`: what clients bring back of the rounds of earlier answers is put in its place; else it is left out. */
+export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): Conversation {
   if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);
   if (value.length === 0) throw new GatewayError("invalid_request", "messages must hold at least one message; got an empty array.", { param: "messages" });
   const found: Findings = { blocks: new Map(), forms: [], called: new Set() };
   let legacy = false;
+  let brought = false;
   for (let index = 0; index < value.length; index++) {
     const message = value[index] as Json;
     const path = `messages[${index}]`;
     if (!isObject(message)) throw invalid(path, "an object", message);
     checkMessage(message, path, found);
     if (isLegacyMessage(message)) legacy = true;
+    if (message[ROUNDS_FIELD] !== undefined) brought = true;
   }
-  const messages = value as readonly Message[];
-  return { messages: legacy ? withToolCalls(messages) : messages, blocks: found.blocks, vendorForms: found.forms, legacy: legacy || legacyParams };
+  const sent = value as readonly Message[];
+  const messages = legacy ? withToolCalls(sent) : sent;
+  const known = { blocks: found.blocks, vendorForms: found.forms, legacy: legacy || legacyParams };
+  if (!brought) return { ...known, messages, toolImages: NO_IMAGES, rewritten: known.legacy };
+  return { ...known, ...withReplays(messages, replays, (message, path) => checkMessage(message, path, { ...found, blocks: new Map() })), rewritten: true };
 }
+const NO_IMAGES: ReadonlySet<number> = new Set();
 
 function checkMessage(message: JsonObject, path: string, found: Findings): void {
   const role = message["role"];

@@ -11,7 +11,7 @@ const MAX_FALLBACKS = 32;
 const MAX_LIST = 128;
 /** What belongs to the call as a whole, and what would make another answer of it than the client waits for. */
 const OF_THE_CALL: ReadonlySet<string> = new Set([
-  "tenant_id", "project_id", "metadata", "messages", "stream", "stream_options", "functions", "function_call", "timeout", "fallbacks", "context_window_fallback_dict", "model_list",
+  "tenant_id", "project_id", "metadata", "messages", "stream", "stream_options", "functions", "function_call", "max_tool_rounds", "timeout", "fallbacks", "context_window_fallback_dict", "model_list",
 ]);
 const OF_THE_LIST: ReadonlySet<string> = new Set([...OF_THE_CALL, "route", "num_retries"]);
 const LIST_KEYS: ReadonlySet<string> = new Set(["model_name", "params", "weight", "order"]);

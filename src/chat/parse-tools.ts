@@ -1,22 +1,21 @@
 // The rules of `tools`, `tool_choice` and `response_format` (decisions 5.5, 5.7).
-import type { ChatRequest, VendorForm } from "../core/chat.ts";
-import { GatewayError } from "../core/errors.ts";
+import type { AskedToolServer, ChatRequest, VendorForm } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { functionDefinition, functionName, invalid } from "../core/params.ts";
 import { checkedHeaders } from "./caller-headers.ts";
 
 const CHOICE_WORDS = new Set(["none", "auto", "required"]);
 
-/** Checks every tool; types that only some vendors have are added to `forms`. */
+/** Checks every tool but for tool servers (parse-mcp.ts); types that only some vendors have are added to `forms`. */
 export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): void {
   tools.forEach((tool, index) => {
     const path = `tools[${index}]`;
     if (!isObject(tool)) throw invalid(path, "an object", tool);
     const type = tool["type"];
     if (typeof type !== "string" && !(type === undefined && isObject(tool["function"]))) throw invalid(`${path}.type`, '"function" or "mcp"', type);
+    if (type === "mcp") return;
     const headers = tool["headers"];
     if (isObject(headers)) checkedHeaders(`${path}.headers`, headers);
-    if (type === "mcp") throw new GatewayError("not_yet_supported", `${path} is of type mcp, which this version of the gateway does not run yet; leave it out.`, { param: `${path}.type` });
     if (type === undefined) forms.push({ kind: "message_rule", value: "tool_without_type", path: `${path}.type`, message: `${path}.type must be "function" or "mcp"; got nothing` });
     if (type === undefined || type === "function") {
       if (!isObject(tool["function"])) throw invalid(`${path}.function`, "an object with a name", tool["function"]);
@@ -25,7 +24,7 @@ export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): v
   });
 }
 
-export function parseToolChoice(choice: Json, forms: VendorForm[]): void {
+export function parseToolChoice(choice: Json, toolServers: readonly AskedToolServer[], forms: VendorForm[]): void {
   if (typeof choice === "string") {
     if (CHOICE_WORDS.has(choice)) return;
     forms.push({ kind: "tool_choice", value: choice, path: "tool_choice", message: `tool_choice must be "none", "auto", "required" or an object; got ${JSON.stringify(choice.slice(0, 64))}` });
@@ -34,6 +33,7 @@ export function parseToolChoice(choice: Json, forms: VendorForm[]): void {
   const object = choice as JsonObject;
   const type = object["type"];
   if (typeof type !== "string") throw invalid("tool_choice.type", '"function"', type);
+  if (type === "mcp" && toolServers.length > 0) return parseMcpChoice(object, toolServers);
   if (type !== "function") {
     forms.push({ kind: "tool_choice", value: type, path: "tool_choice.type", message: `tool_choice.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}` });
     return;
@@ -41,6 +41,14 @@ export function parseToolChoice(choice: Json, forms: VendorForm[]): void {
   const named = object["function"];
   if (!isObject(named)) throw invalid("tool_choice.function", "an object with a name", named);
   functionName(named["name"] ?? null, "tool_choice.function.name");
+}
+
+/** One tool of a tool server, as OpenAI names it in its responses operation. */
+function parseMcpChoice(choice: JsonObject, toolServers: readonly AskedToolServer[]): void {
+  const label = choice["server_label"];
+  if (!toolServers.some((server) => server.label === label)) throw invalid("tool_choice.server_label", "the server_label of a tool server in tools", label);
+  const name = choice["name"];
+  if (typeof name !== "string" || name === "") throw invalid("tool_choice.name", "the name of a tool of that server", name);
 }
 
 /** A schema needs a name, but for vendors that take it without. */

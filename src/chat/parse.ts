@@ -1,7 +1,7 @@
 // Body text -> ChatRequest: every field in exactly one class (decisions 6.1), checked by the table of the common set and the rules of decisions 5.
 // What depends on the target, such as what its vendor understands, is left to fit.ts.
 import { rateOfToken } from "../accounting/price.ts";
-import type { CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
+import type { AskedToolServer, CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../core/json.ts";
@@ -10,6 +10,7 @@ import { JsonError, parseJsonObject } from "../wire/json.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
+import { isToolServer, parseToolServers } from "./parse-mcp.ts";
 import { parseMessages } from "./parse-messages.ts";
 import { parseRouting } from "./parse-routing.ts";
 import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";
@@ -32,21 +33,25 @@ export function parseChatRequest(text: string): ChatRequest {
   const { value: body, members } = parseBody(text);
   const fields = classify(body);
   const legacy = withToolsForFunctions(fields.common, fields.gateway);
-  const params = checkParams(legacy.params);
-  const conversation = parseMessages(fields.gateway["messages"], legacy.active);
+  const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
+  const params = checkParams(legacy.params, toolServers);
+  const conversation = parseMessages(fields.gateway["messages"], legacy.active, toolServers.length > 0);
   const forms = [...conversation.vendorForms];
-  if (params.tools !== undefined) parseTools(params.tools, forms);
-  if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, forms);
+  // the places in the text count, so those of tool servers are passed over there
+  if (legacy.params["tools"] !== undefined) parseTools(legacy.params["tools"] as readonly JsonObject[], forms);
+  if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, toolServers, forms);
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
   const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
   return {
     messages: conversation.messages,
     params,
     extra,
-    options: readOptions(fields.gateway, fields.common, extra, legacy.active || conversation.legacy),
+    options: readOptions(fields.gateway, fields.common, extra, toolServers, legacy.active || conversation.legacy),
     blocks: conversation.blocks,
     vendorForms: forms,
-    source: { text, members, rewritten: rewrittenMembers(body, params, [...legacy.rewritten, ...(conversation.legacy ? ["messages"] : [])]) },
+    offered: null,
+    toolImages: conversation.toolImages,
+    source: { text, members, rewritten: rewrittenMembers(body, params, [...legacy.rewritten, ...(toolServers.length > 0 ? ["tools"] : []), ...(conversation.rewritten ? ["messages"] : [])]) },
     warnings: [],
   };
 }
@@ -96,7 +101,7 @@ function classify(body: JsonObject): Classified {
 }
 
 /** Rules that tie parameters together (decisions 5.3, 5.5). */
-function checkParams(common: Readonly<Record<string, Json>>): ChatParams {
+function checkParams(common: Readonly<Record<string, Json>>, toolServers: readonly AskedToolServer[]): ChatParams {
   const params: Record<string, Json> = { ...common };
   for (const name of BOUNDS) if (params[name] === -1) delete params[name];
   const { max_tokens: bound, max_completion_tokens: completionBound } = params;
@@ -108,10 +113,16 @@ function checkParams(common: Readonly<Record<string, Json>>): ChatParams {
     throw new GatewayError("invalid_request", "stream_options may be set only when stream is true.", { param: "stream_options" });
   if (params["top_logprobs"] !== undefined && params["logprobs"] !== true)
     throw new GatewayError("invalid_request", "top_logprobs may be set only when logprobs is true.", { param: "top_logprobs" });
+  if (toolServers.length > 0) {
+    if (typeof params["n"] === "number" && params["n"] > 1) throw new GatewayError("invalid_request", "n must be 1 in a call with tool servers: each choice would go another way.", { param: "n" });
+    const functions = (params["tools"] as readonly Json[]).filter((tool) => !isToolServer(tool));
+    if (functions.length > 0) params["tools"] = functions;
+    else delete params["tools"];
+  }
   return params;
 }
 
-function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject, legacyFunctions: boolean): CallOptions {
+function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject, toolServers: readonly AskedToolServer[], legacyFunctions: boolean): CallOptions {
   const text = (name: string): string | null => (gateway[name] as string | undefined) ?? null;
   const baseUrl = text("base_url");
   const apiBase = text("api_base");
@@ -134,9 +145,9 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
     ownPrice: parseOwnPrice(gateway),
     ...parseRouting(gateway),
     legacyFunctions,
-    toolServers: [],
-    maxToolRounds: null,
-    needs: neededPermissions(gateway, common, extra),
+    toolServers,
+    maxToolRounds: (gateway["max_tool_rounds"] as number | undefined) ?? null,
+    needs: neededPermissions(gateway, common, extra, toolServers),
   };
 }
 
@@ -145,9 +156,14 @@ function parseOwnPrice({ input_cost_per_token: prompt, output_cost_per_token: co
   return { prompt: typeof prompt === "number" ? rateOfToken(prompt) : null, completion: typeof completion === "number" ? rateOfToken(completion) : null };
 }
 
-function neededPermissions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject): ReadonlyMap<Permission, string> {
-  const first = BYO_FIELDS.find((name) => gateway[name] !== undefined || common[name] !== undefined) ?? Object.keys(extra).find((name) => BYO_PREFIX.test(name));
+function neededPermissions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject, toolServers: readonly AskedToolServer[]): ReadonlyMap<Permission, string> {
+  const first = BYO_FIELDS.find((name) => gateway[name] !== undefined || common[name] !== undefined) ?? Object.keys(extra).find((name) => BYO_PREFIX.test(name)) ?? broughtField(toolServers);
   return first === undefined ? NO_NEEDS : new Map([["byo_endpoint", first]]);
+}
+
+function broughtField(toolServers: readonly AskedToolServer[]): string | undefined {
+  const bringing = toolServers.find(({ url, headers }) => url !== null || Object.keys(headers).length > 0);
+  return bringing && `${bringing.path}.${bringing.url === null ? "headers" : "server_url"}`;
 }
 const NO_NEEDS: ReadonlyMap<Permission, string> = new Map();
 

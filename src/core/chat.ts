@@ -240,6 +240,18 @@ export interface MemberSpan {
   readonly valueEnd: number;
 }
 
+/** What the gateway itself offers to the model beside the client's own functions (decisions 10.2). */
+export interface OfferedTools {
+  /** The request as it was sent: that is what rules of policies speak of. */
+  readonly asked: ChatRequest;
+  /** They stand behind the client's own in `params.tools`. */
+  readonly functions: readonly FunctionTool[];
+  /** Their names, by `toolPlace`. */
+  readonly names: ReadonlyMap<string, string>;
+  /** `asked`: as the request says; `auto`: nothing is forced any more; `none`: no tool may be called. */
+  readonly choice: "asked" | "auto" | "none";
+}
+
 export interface ChatRequest {
   readonly messages: readonly Message[];
   readonly params: ChatParams;
@@ -250,6 +262,10 @@ export interface ChatRequest {
   readonly blocks: ReadonlyMap<BlockType, string>;
   readonly vendorForms: readonly VendorForm[];
   readonly source: RequestSource;
+  /** Functions of tool servers that the gateway offers; null: none. */
+  readonly offered: OfferedTools | null;
+  /** Places of messages with images that came of tools: for a model that takes none they are told in words (decisions 10.2). */
+  readonly toolImages: ReadonlySet<number>;
   /** What the parser changed, for `x-gateway-warnings`. */
   readonly warnings: readonly string[];
 }

@@ -207,6 +207,7 @@ export const GATEWAY = {
   num_retries: gateway("Further attempts after a failure that may pass, 0 to 10.", integer(0, 10)),
   fallbacks: gateway("Models to try when the first fails.", listOf(fallback)),
   context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", mapOf(string)),
+  max_tool_rounds: gateway("Rounds of the model in a call with tool servers, 1 to 50; 10 if left out.", integer(1, 50)),
   model_list: gateway("An inline route for this call.", listOf(modelListEntry)),
   input_cost_per_token: gateway("The caller's own price of a prompt token, 0 to 1 USD.", cost),
   output_cost_per_token: gateway("The caller's own price of a generated token, 0 to 1 USD.", cost),

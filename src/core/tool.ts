@@ -3,8 +3,8 @@ import type { ErrorCode } from "./errors.ts";
 import type { Role } from "./identity.ts";
 import type { Json, JsonObject } from "./json.ts";
 
-/** Tools that run without asking, and tools that wait for the client's word. */
-export type ToolApproval = "always" | "never" | { readonly neverFor: ReadonlySet<string> };
+/** Tools that wait for the client's word, and tools that run without asking. A tool that stands in both lists waits; one in neither waits where there is a list `neverFor`, and else does what its server's settings say. */
+export type ToolApproval = "always" | "never" | { readonly neverFor: ReadonlySet<string> | null; readonly alwaysFor: ReadonlySet<string> };
 
 /** How a server is reached. `auto` is Streamable HTTP, and SSE where an older server does not know that. */
 export type ToolTransport =

@@ -41,7 +41,7 @@ describe("[d6.1] the fields of docs/api.md are those of the one table", () => {
     const row = tableBelow(page, "## Authentication").find(([first]) => first === "`byo_endpoint`")!;
     const samples: Readonly<Record<string, unknown>> = {
       base_url: "https://a.example", api_base: "https://a.example", api_key: "k", api_version: "v1", headers: { "x-a": "b" }, extra_headers: { "x-a": "b" }, model_list: [],
-      route: "direct", timeout: 5, metadata: { a: "b" }, drop_params: true, extra_body: { a: 1 }, tenant_id: "t", project_id: "p", num_retries: 0, fallbacks: [], context_window_fallback_dict: {},
+      route: "direct", timeout: 5, metadata: { a: "b" }, drop_params: true, extra_body: { a: 1 }, tenant_id: "t", project_id: "p", num_retries: 0, max_tool_rounds: 3, fallbacks: [], context_window_fallback_dict: {},
       functions: [{ name: "f" }], function_call: "auto", ...Object.fromEntries(COMMON_PARAMETERS.map((name) => [name, SAMPLES[name].values[0]])),
       aws_region_name: "r", aws_access_key_id: "a", aws_secret_access_key: "s", aws_session_token: "t", vertex_project: "p", vertex_location: "l", vertex_access_token: "t", top_k: 5,
       vertex_credentials: { type: "service_account", client_email: "a@b", private_key: "-----BEGIN PRIVATE KEY-----\n" },
