@@ -50,6 +50,7 @@ function editorForm(node: Schema): Schema {
   if (typeof form.additionalProperties === "object") form.additionalProperties = editorForm(form.additionalProperties);
   if (form.items !== undefined) form.items = editorForm(form.items as Schema);
   if (form.anyOf !== undefined) form.anyOf = form.anyOf.map(editorForm);
+  if (form.oneOf !== undefined) form.oneOf = form.oneOf.map(editorForm);
   if (form.type === "object") return fallback === undefined ? { ...words, ...form } : { ...words, ...form, type: ["object", "null"] as unknown as "object" };
   const restricted = form.type !== "string" || form.enum !== undefined || form.pattern !== undefined;
   return form.type === undefined || form.type === "array" || !restricted ? { ...words, ...form } : { ...words, anyOf: [form, EXPANSION] };
@@ -107,9 +108,25 @@ function rowsOf(path: string, schema: Schema): readonly (readonly string[])[] {
   const own = schema.description === undefined ? [] : [[`\`${path}\``, typeOf(schema), defaultOf(schema), meaning]];
   if (notes.like !== undefined) return own;
   const inside = Object.entries(schema.properties ?? {}).flatMap(([key, member]) => rowsOf(`${path}.${key}`, member as Schema));
+  if (schema.oneOf !== undefined) return [...own, ...rowsByType(path, schema.oneOf)];
   const list = schema.type === "array";
   const forms = (((list ? (schema.items as Schema) : schema).anyOf ?? []) as readonly Schema[]).filter(({ type }) => type === "object");
   return [...own, ...inside, ...forms.flatMap((form) => Object.entries(form.properties ?? {}).flatMap(([key, member]) => rowsOf(`${path}${list ? "[]" : ""}.${key}`, member as Schema)))];
+}
+
+/** Mappings that are told apart by `type`: what all of them have stands once, in front. */
+function rowsByType(path: string, forms: NonNullable<Schema["oneOf"]>): readonly (readonly string[])[] {
+  const properties = forms.map((form) => form.properties as Record<string, Schema>);
+  const types = properties.map(({ type }) => type!.const as string);
+  const common = Object.keys(properties[0]!).filter((key) => key !== "type" && properties.every((form) => JSON.stringify(form[key]) === JSON.stringify(properties[0]![key])));
+  const kind = [`\`${path}.type\``, types.map((type) => `\`${type}\``).join(", "), "", "What it is."];
+  const shared = common.flatMap((key) => rowsOf(`${path}.${key}`, properties[0]![key]!));
+  const own = properties.flatMap((form, index) =>
+    Object.entries(form)
+      .filter(([key]) => key !== "type" && !common.includes(key))
+      .flatMap(([key, member]) => rowsOf(`${path}.${key}`, member).map(([name = "", ...rest]) => [`${name} of \`${types[index]}\``, ...rest])),
+  );
+  return [kind, ...shared, ...own];
 }
 
 function typeOf(schema: Schema): string {

@@ -27,6 +27,7 @@ import { type Log, openLog } from "./observe/log.ts";
 import type { LimitStoreFigures } from "./observe/limit-store-gauges.ts";
 import { type Metrics, openMetrics, type TargetStanding } from "./observe/metrics.ts";
 import { batched } from "./observe/batch.ts";
+import { type Integrations, openIntegrations } from "./observe/integrations.ts";
 import { observers } from "./observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
@@ -50,6 +51,8 @@ const LAST_BYTES_MS = 5000;
 const COUNTED_BEFORE_MS = 60_000;
 /** Time for the database to let go of its connections at the end. */
 const LAST_ANSWER_MS = 3000;
+/** Time for integrations to take the last records. */
+const LAST_RECORDS_MS = 3000;
 
 export interface Gateway {
   readonly url: string;
@@ -84,6 +87,16 @@ function dependencies(source: SnapshotSource, limits: LimitStore, ledger: OpenLe
   };
 }
 
+/** Said once for each change. */
+function integrationsWatch(source: SnapshotSource, log: Log): () => void {
+  let told = JSON.stringify(source.configuration().integrations);
+  return () => {
+    const now = JSON.stringify(source.configuration().integrations);
+    if (now !== told) log.warn({ source: "file" }, "integrations have changed in the configuration: they are read at the start");
+    told = now;
+  };
+}
+
 /** In memory, or where all replicas count: that driver is loaded only then. */
 async function openLimits({ dataFolder, limitStore }: ServerOptions, kept: Pick<MemoryLimitsOptions, "keeper" | "journalled">, log: Log, onAnswered: (seconds: number) => void, onFault: (fault: unknown) => void): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) return openMemoryLimits({ clock: systemClock, ...kept, onFault });
@@ -100,6 +113,7 @@ interface MetricParts {
   readonly ledger?: OpenLedger;
   readonly limits?: { figures?(): LimitStoreFigures };
   readonly budgets?: BudgetWatch;
+  readonly integrations?: Integrations | null;
 }
 
 function openGatewayMetrics(source: SnapshotSource, targets: () => readonly TargetStanding[], parts: MetricParts): Metrics {
@@ -109,6 +123,7 @@ function openGatewayMetrics(source: SnapshotSource, targets: () => readonly Targ
     ledger: () => parts.ledger?.standing() ?? null,
     limitStore: () => parts.limits?.figures?.() ?? null,
     budgets: async () => (await parts.budgets?.standings()) ?? [],
+    integrations: () => parts.integrations?.standings() ?? [],
     modelLabel: (call) => names.nameOf(call),
     isNamedTarget: (target) => names.isNamed(target),
     isRegisteredServer: ({ tenantId, projectId }, label) => tenantId !== null && projectId !== null && source.current().toolServers.of(tenantId, projectId).has(label),
@@ -128,7 +143,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
@@ -138,13 +153,17 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const targets = () => targetStandings(routing, systemClock.monotonic());
   const { store, keys } = await openDatabase({ ...options, environment });
   if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
+  let onSwapped = (): void => {};
   const source = await openSnapshotSource({
     file: configFile,
     store,
     families: PROVIDER_FAMILIES,
     environment,
     onProblem: ({ source: of, message }) => log[of === "notice" ? "info" : "warn"]({ source: of }, message),
-    onSwap: (snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"),
+    onSwap: (snapshot) => {
+      log.info({ snapshot: snapshot.version }, "configuration and tokens read again");
+      onSwapped();
+    },
   });
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
   const opened: MetricParts = {};
@@ -170,9 +189,11 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
   const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, metrics.limitStoreAnswered, onFault);
   const budgets = openBudgetWatch(limits, () => source.current());
-  Object.assign(opened, { ledger, limits, budgets });
-  const observer = batched(observers([log, metrics, budgets], onFault));
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
+  const integrations = openIntegrations({ integrations: source.configuration().integrations, configFile, log });
+  Object.assign(opened, { ledger, limits, budgets, integrations });
+  onSwapped = integrationsWatch(source, log);
+  const observer = batched(observers([log, metrics, budgets, ...(integrations === null ? [] : [integrations])], onFault));
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -207,7 +228,8 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await Promise.race([server.stop(), Bun.sleep(leftMs)]);
       await server.stop(true);
       source.close();
-      await ledger.end();
+      observer.flush();
+      await Promise.all([ledger.end(), integrations?.end(LAST_RECORDS_MS)]);
       await limits.close();
       const closeDatabase = async (): Promise<void> => {
         await endPruning();

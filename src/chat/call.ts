@@ -188,8 +188,10 @@ export class Call {
   /** An attempt may run: from the first one on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
   admitted(): void {
     const { ledger } = this.context;
-    if (this.#ledgerEntry === null) this.#ledgerEntry = ledger.open(this.record);
-    else if (this.limited !== null) ledger.reopen(this.#ledgerEntry, this.record);
+    if (this.#ledgerEntry === null) {
+      this.#ledgerEntry = ledger.open(this.record);
+      this.context.integrations?.admitted?.(this.record);
+    } else if (this.limited !== null) ledger.reopen(this.#ledgerEntry, this.record);
   }
 
   /** What is tried first: what the record says of a call that got no further. */

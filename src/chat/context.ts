@@ -8,6 +8,7 @@ import type { Snapshot } from "../core/snapshot.ts";
 import type { Tracing } from "../core/trace.ts";
 import type { Events } from "../core/event.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
+import type { Integrations } from "../observe/integrations.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Concurrency } from "../routing/concurrency.ts";
@@ -28,6 +29,8 @@ export interface ChatContext {
   readonly observer: Observer;
   /** Null: no integration wants traces. */
   readonly tracing: Tracing | null;
+  /** Who is told of calls before they end; null: nobody. */
+  readonly integrations: Pick<Integrations, "admitted" | "chunks"> | null;
   readonly events: Events;
   readonly toolServers: ToolServers;
   readonly ledger: Ledger;

@@ -9,7 +9,7 @@ export interface Label {
 }
 
 /** Names of this kind that are told apart, beside `other` and `none`. */
-export const MOST = { configuredModel: 250, cataloguedModel: 150, provider: 150, route: 200, rule: 500, server: 100 } as const;
+export const MOST = { configuredModel: 250, cataloguedModel: 150, provider: 150, route: 200, rule: 500, server: 100, integration: 30 } as const;
 
 export const LABELS: Readonly<Record<string, Label>> = {
   provider: { values: "Id of a provider of the catalogue or of the configuration; `none`: the call failed before one was known.", most: MOST.provider },
@@ -32,6 +32,9 @@ export const LABELS: Readonly<Record<string, Label>> = {
   effect: { values: "`denied`, `would_deny`, `masked`, `failed`.", most: null },
   state: { values: "`closed` (healthy), `half_open`, `open`, `rate_limited`.", most: null },
   way: { values: "`leased`, `asked`, `alone`.", most: null },
+  integration: { values: "Name of an integration.", most: MOST.integration },
+  type: { values: "Type of an integration, as `json_lines`.", most: 10 },
+  reason: { values: "Why an integration was not told: `queue_full`, `handover` (its thread does not keep up), `refused`, `given_up`, `thread_ended`, `shutdown`.", most: null },
   unit: { values: "`requests`, `tokens`, `concurrency`, `nano_usd`.", most: null },
 };
 

@@ -4,6 +4,8 @@ import { Gauge, Registry } from "prom-client";
 import type { CallRecord } from "../core/record.ts";
 import type { LedgerStanding } from "../store/open-ledger.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";
+import { integrationGauges } from "./integration-gauges.ts";
+import type { IntegrationStanding } from "./integrations.ts";
 import { ledgerGauges } from "./ledger-gauges.ts";
 import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.ts";
 import { type MetricListing, listingOf } from "./metric-listing.ts";
@@ -34,6 +36,7 @@ export interface MetricSources {
   readonly targets?: () => readonly TargetStanding[];
   readonly ledger?: () => LedgerStanding | null;
   readonly limitStore?: () => LimitStoreFigures | null;
+  readonly integrations?: () => readonly IntegrationStanding[];
   readonly budgets?: () => Promise<readonly BudgetStanding[]>;
   /** Whether a target's name is one that somebody configured or catalogued. */
   readonly isNamedTarget?: (target: string) => boolean;
@@ -50,6 +53,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   targetGauges(registry, sources.targets ?? (() => []), sources.isNamedTarget ?? (() => true));
   ledgerGauges(registry, sources.ledger ?? (() => null));
   const limitStoreAnswered = limitStoreGauges(registry, sources.limitStore ?? (() => null));
+  integrationGauges(registry, sources.integrations ?? (() => []));
   processGauges(registry);
 
   return {

@@ -9,9 +9,18 @@ export interface RecordedCall {
   readonly content: CallContent | null;
 }
 
+/** The receiver took the batch but for some: those are lost, and repeating would not help. */
+export interface Rejected {
+  readonly rejected: number;
+  readonly why: string;
+}
+
 export interface Sink {
-  /** Resolves when the receiver has taken all of them. Throws SinkFault; anything else that is thrown counts as one that may be tried again. */
-  deliver(calls: readonly RecordedCall[], signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when the receiver has taken all of them, or has said which it never will. The same ones come again after a failure. Throws SinkFault; anything else
+   * that is thrown counts as one that may be tried again. `signal` is its time limit.
+   */
+  deliver(calls: readonly RecordedCall[], signal: AbortSignal): Promise<void | Rejected>;
   close(): Promise<void>;
 }
 

@@ -8,6 +8,7 @@ import { policiesSection } from "../auth/policy-settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
+import { integrationsSection } from "../observe/integration-settings.ts";
 import { webhooksSection } from "../observe/webhook-settings.ts";
 import { providersSection, type ProviderFamily } from "../providers/settings.ts";
 import { type RouteConfiguration, routeProblems } from "../routing/route-problems.ts";
@@ -28,6 +29,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     limit_store: limitStoreSection,
     calls: callsSection,
     audit: auditSection,
+    integrations: integrationsSection,
     providers: providersSection(families),
     routes: routesSection,
     route_defaults: routeDefaultsSection,

@@ -106,6 +106,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     routing: openRouting(Math.random),
     observer: { publish: (record) => records.push(structuredClone(record)) },
     tracing: options.tracing ?? null,
+    integrations: null,
     events: NO_EVENTS,
     toolServers: noToolServers,
     ledger: options.ledger ?? noLedger,

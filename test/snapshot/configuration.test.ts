@@ -60,6 +60,7 @@ describe("without a file", () => {
       ledger: { sync: "background", onFull: "refuse", folder: null },
       calls: { keepDays: 90, keepDetailsDays: 30 },
       audit: { keepDays: null, keepRefusedDays: 400 },
+      integrations: [],
       limit_store: { driver: null, url: null, clusterNodes: null },
       providers: { allowPrivateAddresses: false, entries: new Map() },
       settings: { dropParams: false, disableStopSequenceLimit: false },

@@ -1,0 +1,218 @@
+// One thread that delivers records, seen from the thread that serves calls: what is on its way to it is bounded, what it does is read from shared counts, and a thread
+// that ends, hangs or grows too large is replaced, after waits that grow; what it held is counted as shed.
+import type { Worker } from "node:worker_threads";
+import { FIGURES, type Figure, SETTLED, type SharedFigures, sharedFigures } from "./integration-figures.ts";
+import type { Integration } from "./integration-settings.ts";
+import type { EndRequest, IntegrationNews, IntegrationSetup } from "./integration-worker.ts";
+
+export interface IntegrationThreadOptions {
+  readonly integrations: readonly Integration[];
+  readonly begin: (setup: IntegrationSetup) => Worker;
+  /** Without a sign of life for so long it is taken to hang. */
+  readonly hangMs: number;
+  /** Null: no bound of its own. */
+  readonly maxHeapBytes: number | null;
+  readonly onNews: (news: Exclude<IntegrationNews, { readonly kind: "ended" }>) => void;
+  /** It ended, and why. */
+  readonly onLost: (why: string) => void;
+  readonly maxUnits?: number;
+  readonly maxCalls?: number;
+  readonly firstWaitMs?: number;
+}
+
+/** Since the start, over all threads that there were. */
+export interface IntegrationSums extends Readonly<Record<Figure, number>> {
+  /** Not handed over: the thread does not keep up. */
+  readonly handover: number;
+  /** Held by a thread that ended. */
+  readonly thread_ended: number;
+}
+
+/** On their way, unread: UTF-16 units and lines. */
+const MAX_UNITS = 16 * 1024 * 1024;
+const MAX_CALLS = 20_000;
+/** A block goes when it has so much, and at the latest after this long. */
+const BLOCK_UNITS = 256 * 1024;
+const BLOCK_CALLS = 256;
+const BLOCK_WAIT_MS = 50;
+const LOOK_MS = 500;
+/** Until its first sign of life: modules are loaded. */
+const START_MS = 30_000;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
+const MIB = 1024 * 1024;
+
+export class IntegrationThread {
+  readonly #options: IntegrationThreadOptions;
+  readonly #sums: Record<Figure | "handover" | "thread_ended", number>[];
+  #worker: Worker | null = null;
+  #figures: SharedFigures;
+  #seen: Record<Figure, number>[];
+  #handed: number[];
+  #lines: string[] = [];
+  #masks: number[] = [];
+  #units = 0;
+  #handedUnits = 0;
+  #handedCalls = 0;
+  #blockTimer: ReturnType<typeof setTimeout> | null = null;
+  readonly #lookTimer: ReturnType<typeof setInterval>;
+  #restartTimer: ReturnType<typeof setTimeout> | null = null;
+  #beats = 0;
+  #silentLooks = 0;
+  #restarts = 0;
+  #restartsInRow = 0;
+  #isEnding = false;
+  #ended: (() => void) | null = null;
+
+  constructor(options: IntegrationThreadOptions) {
+    this.#options = options;
+    const count = options.integrations.length;
+    this.#sums = options.integrations.map(() => ({ ...zeros(), handover: 0, thread_ended: 0 }));
+    this.#figures = sharedFigures(count);
+    this.#seen = options.integrations.map(zeros);
+    this.#handed = options.integrations.map(() => 0);
+    this.#begin();
+    this.#lookTimer = setInterval(() => this.#look(), LOOK_MS);
+    this.#lookTimer.unref();
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  /** By place; read now. */
+  sums(): readonly IntegrationSums[] {
+    this.#collect();
+    return this.#sums;
+  }
+
+  /** `mask`: a bit for each of its integrations. */
+  add(mask: number, line: string): void {
+    const { maxUnits = MAX_UNITS, maxCalls = MAX_CALLS } = this.#options;
+    const unreadUnits = ((this.#handedUnits - this.#figures.shared("unitsRead")) | 0) + this.#units + line.length;
+    const unreadCalls = ((this.#handedCalls - this.#figures.shared("callsRead")) | 0) + this.#lines.length + 1;
+    if (this.#isEnding || unreadUnits > maxUnits || unreadCalls > maxCalls) {
+      for (let index = 0; index < this.#sums.length; index++) if ((mask & (1 << index)) !== 0) this.#sums[index]!.handover += 1;
+      return;
+    }
+    this.#lines.push(line);
+    this.#masks.push(mask);
+    this.#units += line.length;
+    if (this.#lines.length >= BLOCK_CALLS || this.#units >= BLOCK_UNITS) this.#hand();
+    else if (this.#blockTimer === null) {
+      this.#blockTimer = setTimeout(() => this.#hand(), BLOCK_WAIT_MS);
+      this.#blockTimer.unref();
+    }
+  }
+
+  /** What is not delivered by then is counted as shed. */
+  async end(withinMs: number): Promise<void> {
+    this.#hand();
+    this.#isEnding = true;
+    clearInterval(this.#lookTimer);
+    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
+    const worker = this.#worker;
+    if (worker !== null) {
+      const ended = new Promise<void>((resolve) => (this.#ended = resolve));
+      worker.postMessage({ endWithinMs: withinMs } satisfies EndRequest, []);
+      await Promise.race([ended, Bun.sleep(withinMs + LOOK_MS)]);
+      this.#worker = null;
+      await worker.terminate();
+    }
+    this.#writeOff("shutdown");
+  }
+
+  #hand(): void {
+    if (this.#blockTimer !== null) clearTimeout(this.#blockTimer);
+    this.#blockTimer = null;
+    if (this.#worker === null || this.#lines.length === 0) return;
+    const block = this.#lines.join("\n");
+    for (const mask of this.#masks) for (let index = 0; index < this.#handed.length; index++) this.#handed[index]! += (mask >> index) & 1;
+    this.#handedUnits = (this.#handedUnits + block.length) | 0;
+    this.#handedCalls = (this.#handedCalls + this.#lines.length) | 0;
+    this.#lines = [];
+    this.#masks = [];
+    this.#units = 0;
+    this.#worker.postMessage(block, []);
+  }
+
+  #begin(): void {
+    this.#figures = sharedFigures(this.#options.integrations.length);
+    this.#seen = this.#options.integrations.map(zeros);
+    this.#handed = this.#options.integrations.map(() => 0);
+    this.#handedUnits = 0;
+    this.#handedCalls = 0;
+    this.#beats = 0;
+    this.#silentLooks = 0;
+    const worker = this.#options.begin({ integrations: this.#options.integrations, figures: this.#figures.buffer });
+    this.#worker = worker;
+    worker.unref();
+    worker.on("message", (news: IntegrationNews) => {
+      if (news.kind === "ended") this.#ended?.();
+      else this.#options.onNews(news);
+    });
+    worker.on("error", (error) => this.#lost(worker, error instanceof Error ? error.message : String(error)));
+    worker.on("exit", (code) => this.#lost(worker, `it ended with code ${code}`));
+    this.#hand();
+  }
+
+  #lost(worker: Worker, why: string): void {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    void worker.terminate();
+    this.#ended?.();
+    if (this.#isEnding) return;
+    this.#writeOff("thread_ended");
+    this.#options.onLost(why);
+    this.#restarts += 1;
+    const { firstWaitMs = FIRST_WAIT_MS } = this.#options;
+    const waitMs = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** Math.min(20, this.#restartsInRow++));
+    this.#restartTimer = setTimeout(() => this.#begin(), waitMs);
+    this.#restartTimer.unref();
+  }
+
+  /** What was handed over and not settled is lost with its thread. */
+  #writeOff(as: "thread_ended" | "shutdown"): void {
+    this.#collect();
+    this.#sums.forEach((sum, index) => {
+      const settled = SETTLED.reduce((all, figure) => (all + this.#figures.of(index, figure)) | 0, 0);
+      sum[as] += Math.max(0, (this.#handed[index]! - settled) | 0);
+      this.#handed[index] = settled;
+      sum.queued = 0;
+    });
+    if (as !== "shutdown") return;
+    for (const mask of this.#masks) this.#sums.forEach((sum, index) => void (sum.shutdown += (mask >> index) & 1));
+    this.#lines = [];
+    this.#masks = [];
+  }
+
+  #collect(): void {
+    this.#sums.forEach((sum, index) => {
+      const seen = this.#seen[index]!;
+      for (const figure of FIGURES) {
+        const now = this.#figures.of(index, figure);
+        if (figure === "queued" || figure === "failing") sum[figure] = now;
+        else sum[figure] += (now - seen[figure]) | 0;
+        seen[figure] = now;
+      }
+    });
+  }
+
+  #look(): void {
+    this.#collect();
+    const worker = this.#worker;
+    if (worker === null) return;
+    const { hangMs, maxHeapBytes } = this.#options;
+    const beats = this.#figures.shared("beats");
+    this.#silentLooks = beats === this.#beats ? this.#silentLooks + 1 : 0;
+    if (beats !== this.#beats && this.#sums.every(({ failing }) => failing === 0)) this.#restartsInRow = this.#restartsInRow > 0 && beats * LOOK_MS > LONGEST_WAIT_MS ? 0 : this.#restartsInRow;
+    this.#beats = beats;
+    // looks, not time: where the whole process was stopped, both threads were
+    if (this.#silentLooks * LOOK_MS >= (beats === 0 ? START_MS : hangMs)) this.#lost(worker, `no sign of life for ${(this.#silentLooks * LOOK_MS) / 1000} s`);
+    else if (maxHeapBytes !== null && this.#figures.shared("heapMib") * MIB > maxHeapBytes) this.#lost(worker, `its heap has grown to ${this.#figures.shared("heapMib")} MiB`);
+  }
+}
+
+function zeros(): Record<Figure, number> {
+  return Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>;
+}

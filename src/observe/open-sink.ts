@@ -1,0 +1,14 @@
+// Which file delivers what an integration is told. Each is loaded only where it is configured, in the thread of the sinks.
+import type { SinkSettings } from "./integration-settings.ts";
+import type { Sink } from "./sink.ts";
+
+type Openers = { readonly [Type in SinkSettings["type"]]: (settings: Extract<SinkSettings, { readonly type: Type }>) => Promise<Sink> };
+
+const OPENERS: Openers = {
+  json_lines: async (settings) => (await import("./json-lines-sink.ts")).openJsonLinesSink(settings),
+  webhook: async (settings) => (await import("./records-webhook-sink.ts")).openRecordsWebhookSink(settings),
+};
+
+export function openSink(settings: SinkSettings): Promise<Sink> {
+  return (OPENERS[settings.type] as (settings: SinkSettings) => Promise<Sink>)(settings);
+}
