@@ -26,8 +26,8 @@ async function run(command: readonly string[], environment: Readonly<Record<stri
 
 const withBun = (name: string): readonly string[] => [process.execPath, "--no-env-file", "--no-install", name];
 
-test("every example is run here, or loaded by the tests of the configuration", () => {
-  expect(readdirSync(join(projectFolder, "examples")).filter((name) => !name.endsWith(".yaml")).toSorted()).toEqual(["ai-sdk.ts", "chat.sh", "openai-sdk.ts", "stream.sh"]);
+test("every example is run here, loaded by the tests of the configuration, or read by those of dashboards", () => {
+  expect(readdirSync(join(projectFolder, "examples")).filter((name) => !name.endsWith(".yaml")).toSorted()).toEqual(["ai-sdk.ts", "chat.sh", "grafana", "openai-sdk.ts", "prometheus", "stream.sh"]);
 });
 
 describe.skipIf(missing.length > 0)("chat.sh", () => {
