@@ -17,7 +17,7 @@ import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { openCredentialLender, type Refused } from "./credentials/lender.ts";
 import { NO_EVENTS } from "./core/event.ts";
-import { noToolServers } from "./mcp/tool-servers.ts";
+import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.ts";
 import type { JsonObject } from "./core/json.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
@@ -114,6 +114,7 @@ interface MetricParts {
   readonly limits?: { figures?(): LimitStoreFigures };
   readonly budgets?: BudgetWatch;
   readonly integrations?: Integrations | null;
+  readonly toolServers?: OpenToolServers;
 }
 
 function openGatewayMetrics(source: SnapshotSource, targets: () => readonly TargetStanding[], parts: MetricParts): Metrics {
@@ -122,6 +123,7 @@ function openGatewayMetrics(source: SnapshotSource, targets: () => readonly Targ
     targets,
     ledger: () => parts.ledger?.standing() ?? null,
     limitStore: () => parts.limits?.figures?.() ?? null,
+    toolServers: () => parts.toolServers?.figures() ?? null,
     budgets: async () => (await parts.budgets?.standings()) ?? [],
     integrations: () => parts.integrations?.standings() ?? [],
     modelLabel: (call) => names.nameOf(call),
@@ -143,7 +145,8 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
+  const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => snapshot.allowPrivateAddresses, tell: () => {} });
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
@@ -153,7 +156,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const targets = () => targetStandings(routing, systemClock.monotonic());
   const { store, keys } = await openDatabase({ ...options, environment });
   if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
-  let onSwapped = (): void => {};
+  let onSwapped: (snapshot: Snapshot) => void = () => {};
   const source = await openSnapshotSource({
     file: configFile,
     store,
@@ -162,7 +165,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     onProblem: ({ source: of, message }) => log[of === "notice" ? "info" : "warn"]({ source: of }, message),
     onSwap: (snapshot) => {
       log.info({ snapshot: snapshot.version }, "configuration and tokens read again");
-      onSwapped();
+      onSwapped(snapshot);
     },
   });
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
@@ -190,10 +193,16 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const limits = await openLimits(options, { keeper, journalled: ledger.counts }, log, metrics.limitStoreAnswered, onFault);
   const budgets = openBudgetWatch(limits, () => source.current());
   const integrations = openIntegrations({ integrations: source.configuration().integrations, configFile, log });
-  Object.assign(opened, { ledger, limits, budgets, integrations });
-  onSwapped = integrationsWatch(source, log);
+  const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => source.current().allowPrivateAddresses, tell: (level, words, fields) => log[level](fields, words) });
+  toolServers.configured(source.current().toolServers.keys);
+  Object.assign(opened, { ledger, limits, budgets, integrations, toolServers });
+  const watchIntegrations = integrationsWatch(source, log);
+  onSwapped = (snapshot) => {
+    watchIntegrations();
+    toolServers.configured(snapshot.toolServers.keys);
+  };
   const observer = batched(observers([log, metrics, budgets, ...(integrations === null ? [] : [integrations])], onFault));
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: null, events: NO_EVENTS, toolServers: noToolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: null, events: NO_EVENTS, toolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -229,7 +238,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await server.stop(true);
       source.close();
       observer.flush();
-      await Promise.all([ledger.end(), integrations?.end(LAST_RECORDS_MS)]);
+      await Promise.all([ledger.end(), integrations?.end(LAST_RECORDS_MS), Promise.race([toolServers.close(), Bun.sleep(LAST_ANSWER_MS)])]);
       await limits.close();
       const closeDatabase = async (): Promise<void> => {
         await endPruning();

@@ -43,11 +43,14 @@ export interface ToolServer {
 
 /** The servers that are configured, by label. */
 export interface ToolServerSet {
-  of(tenantId: string, projectId: string): ReadonlyMap<string, ToolServer>;
+  /** A project's own go before its tenant's, and those before everybody's. Null: what the tenant has without a project. */
+  of(tenantId: string, projectId: string | null): ReadonlyMap<string, ToolServer>;
+  /** Of all of them. */
+  readonly keys: ReadonlySet<string>;
 }
 
 const NONE: ReadonlyMap<string, ToolServer> = new Map();
-export const NO_TOOL_SERVERS: ToolServerSet = { of: () => NONE };
+export const NO_TOOL_SERVERS: ToolServerSet = { of: () => NONE, keys: new Set() };
 
 /** A tool as its server lists it. */
 export interface ToolDefinition {

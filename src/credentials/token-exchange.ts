@@ -32,6 +32,8 @@ export interface TokenRequest {
   readonly form: Readonly<Record<string, string>>;
   /** Removed from every word. */
   readonly secrets: readonly string[];
+  /** What the address guard found for an address that is not the operator's. */
+  readonly pinnedAddress?: string | undefined;
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -58,12 +60,12 @@ export async function exchange(request: TokenRequest, upstream: UpstreamClient, 
   }
 }
 
-async function ask({ url, form, secrets }: TokenRequest, upstream: UpstreamClient, now: () => number, signal: Cancellation): Promise<Issued> {
+async function ask({ url, form, secrets, pinnedAddress }: TokenRequest, upstream: UpstreamClient, now: () => number, signal: Cancellation): Promise<Issued> {
   const askedAtMs = now();
   const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, firstByteTimeoutMs: EXCHANGE_TIMEOUT_MS, betweenBytesTimeoutMs: EXCHANGE_TIMEOUT_MS };
   try {
     const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
-    const response = await upstream.send({ url, headers, body: new URLSearchParams(form).toString() }, { ...limits, signal });
+    const response = await upstream.send({ url, headers, body: new URLSearchParams(form).toString() }, { ...limits, signal, pinnedAddress });
     if (response.status >= 300 && response.status < 400) {
       response.body.cancel();
       throw new ExchangeFault("failed", `the token service answered with a redirect (${response.status}), which is not followed`);

@@ -14,6 +14,7 @@ import { processGauges } from "./process-gauges.ts";
 import { type BudgetStanding, openRuleMeters } from "./rule-meters.ts";
 import { type TargetStanding, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
+import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
 
 export type { TargetStanding } from "./target-gauges.ts";
 
@@ -42,6 +43,7 @@ export interface MetricSources {
   readonly isNamedTarget?: (target: string) => boolean;
   readonly modelLabel?: ModelLabel;
   readonly isRegisteredServer?: IsRegisteredServer;
+  readonly toolServers?: () => ToolServerFigures | null;
 }
 
 export function openMetrics(sources: MetricSources = {}): Metrics {
@@ -54,6 +56,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   ledgerGauges(registry, sources.ledger ?? (() => null));
   const limitStoreAnswered = limitStoreGauges(registry, sources.limitStore ?? (() => null));
   integrationGauges(registry, sources.integrations ?? (() => []));
+  toolServerGauges(registry, sources.toolServers ?? (() => null));
   processGauges(registry);
 
   return {

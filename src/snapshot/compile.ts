@@ -8,7 +8,7 @@ import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
 import type { ProviderSettings, ScopeSettings, Snapshot } from "../core/snapshot.ts";
 import { compileWebhooks } from "../observe/webhook-settings.ts";
-import { NO_TOOL_SERVERS } from "../core/tool.ts";
+import { compileToolServers } from "../mcp/compile-servers.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
 import type { Contents } from "../store/contents.ts";
@@ -37,7 +37,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
   const { identities, families, environment, version, remember = openMemory() } = input;
   const file = input.configuration;
   const { projects } = identities;
-  const { configuration, prices, limits, policies, webhooks, providers: stored } = joinedOf(input, remember);
+  const { configuration, prices, limits, policies, webhooks, providers: stored, toolServers } = joinedOf(input, remember);
   const providers = remember("providers", [file, families, environment], () => compileProviders(file.providers, families, environment).providers);
   return {
     version,
@@ -52,7 +52,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     prices: remember("prices", [prices], () => compilePrices(prices)),
     limitRules: remember("limits", [limits], () => compileLimits(limits)),
     policies: remember("policies", [policies], () => compilePolicies(policies)),
-    toolServers: NO_TOOL_SERVERS,
+    toolServers: remember("tool servers", [toolServers], () => compileToolServers(toolServers)),
     webhooks: remember("webhooks", [webhooks], () => compileWebhooks(webhooks)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: configuration.server.limits,

@@ -12,6 +12,7 @@ import { integrationsSection } from "../observe/integration-settings.ts";
 import { webhooksSection } from "../observe/webhook-settings.ts";
 import { providersSection, type ProviderFamily } from "../providers/settings.ts";
 import { type RouteConfiguration, routeProblems } from "../routing/route-problems.ts";
+import { toolServersSection } from "../mcp/settings.ts";
 import { auditSection } from "../store/audit-settings.ts";
 import { callsSection } from "../store/call-settings.ts";
 import { ledgerSection } from "../store/ledger-settings.ts";
@@ -38,6 +39,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     budgets: budgetsSection,
     policies: policiesSection.meta({ title: "Policies", description: "Rules that deny calls, and guards over their text, for all tenants: docs/policies.md." }),
     webhooks: webhooksSection,
+    tool_servers: toolServersSection,
     settings: settingsSection,
     tenants: tenantsSection,
     projects: projectsSection,

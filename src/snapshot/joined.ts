@@ -10,6 +10,7 @@ import type { WebhookDocument } from "../observe/webhook-settings.ts";
 import { compileFallback, type RouteScope } from "../routing/compile-routes.ts";
 import { scopeRouteProblems } from "../routing/route-problems.ts";
 import type { RouteEntry } from "../routing/settings.ts";
+import type { ToolServerDocument } from "../mcp/settings.ts";
 import type { Contents } from "../store/contents.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
@@ -17,6 +18,7 @@ import { limitsOfFile } from "./file-limits.ts";
 import { policiesOfFile } from "./file-policies.ts";
 import { pricesOfFile } from "./file-prices.ts";
 import { webhooksOfFile } from "./file-webhooks.ts";
+import { toolServersOfFile } from "./file-tool-servers.ts";
 import type { Remember } from "./memory.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
@@ -29,6 +31,7 @@ export interface Joined {
   readonly policies: readonly Configured<PolicyDocument>[];
   readonly webhooks: readonly Configured<WebhookDocument>[];
   readonly providers: readonly Configured<ProviderSettings>[];
+  readonly toolServers: readonly Configured<ToolServerDocument>[];
   /** What of the store is not used and why, a sentence each. */
   readonly problems: readonly string[];
 }
@@ -45,7 +48,7 @@ export interface JoinInput {
 export function joined({ configuration, identities, resources, families, remember }: JoinInput): Joined {
   const { projects } = identities;
   const stored = readStored(resources, families, remember);
-  const { route, provider, setting, price, limit, budget, policy, webhook } = resources;
+  const { route, provider, setting, price, limit, budget, policy, webhook, tool_server: toolServer } = resources;
   const { usable, problems } = remember("usable routes", [configuration, route, provider, families], () => usableRoutes(configuration, stored, families, remember));
   return {
     configuration: remember("joined configuration", [configuration, usable, setting], () => withStored(configuration, usable, stored.settings, remember)),
@@ -57,6 +60,7 @@ export function joined({ configuration, identities, resources, families, remembe
     policies: remember("joined policies", [configuration, projects, policy], () => fileFirst(policiesOfFile(configuration, identities), stored.policies)),
     webhooks: remember("joined webhooks", [configuration, projects, webhook], () => fileFirst(webhooksOfFile(configuration, identities), stored.webhooks)),
     providers: stored.providers,
+    toolServers: remember("joined tool servers", [configuration, projects, toolServer], () => fileFirst(toolServersOfFile(configuration, identities), stored.toolServers)),
     problems: [...stored.problems, ...problems],
   };
 }
@@ -68,7 +72,7 @@ function fileFirst<T>(file: readonly Configured<T>[], store: readonly Configured
   return [...file, ...store.filter((one) => !taken.has(key(one)))];
 }
 
-const NOTHING: ScopeConfiguration = { settings: { dropParams: null, disableStopSequenceLimit: null }, routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {} };
+const NOTHING: ScopeConfiguration = { settings: { dropParams: null, disableStopSequenceLimit: null }, routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {}, toolServers: {} };
 
 type Stock = readonly Configured<RouteEntry>[];
 

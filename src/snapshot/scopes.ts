@@ -7,6 +7,7 @@ import { SCOPE_ID, scopeSettingsSection } from "../config/sections.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import type { RouteScope } from "../routing/compile-routes.ts";
 import { type WebhookDocument, webhooksSection } from "../observe/webhook-settings.ts";
+import { type ToolServerDocument, toolServersSection } from "../mcp/settings.ts";
 import { routeDefaultsSection, routesSection } from "../routing/settings.ts";
 
 export interface ScopeConfiguration extends RouteScope {
@@ -17,6 +18,7 @@ export interface ScopeConfiguration extends RouteScope {
   readonly budgets: Readonly<Record<string, BudgetDocument>>;
   readonly policies: Readonly<Record<string, PolicyDocument>>;
   readonly webhooks: Readonly<Record<string, WebhookDocument>>;
+  readonly toolServers: Readonly<Record<string, ToolServerDocument>>;
 }
 
 const scopesSection = (title: string, noun: string) =>
@@ -33,12 +35,13 @@ const scopesSection = (title: string, noun: string) =>
           budgets: budgetsSection.meta({ title: "Budgets", description: `Budgets of this ${noun}, as in \`budgets\`.`, like: "budgets" }),
           policies: policiesSection.meta({ title: "Policies", description: `Policies of this ${noun}, as in \`policies\`. They are asked after wider ones.`, like: "policies" }),
           webhooks: webhooksSection.meta({ title: "Webhooks", description: `Webhooks of this ${noun}, as in \`webhooks\`. They hear of events of this ${noun} alone.`, like: "webhooks" }),
+          tool_servers: toolServersSection.meta({ title: "Tool servers", description: `Tool servers of this ${noun}, as in \`tool_servers\`. They go before wider ones of the same name.`, like: "tool_servers" }),
         })
         .prefault({}),
     )
-    .transform((file): ReadonlyMap<string, ScopeConfiguration> => new Map(Object.entries(file).map(([id, { route_defaults: defaults, ...own }]) => [id, { ...own, defaults }])))
+    .transform((file): ReadonlyMap<string, ScopeConfiguration> => new Map(Object.entries(file).map(([id, { route_defaults: defaults, tool_servers: toolServers, ...own }]) => [id, { ...own, defaults, toolServers }])))
     .prefault({})
-    .meta({ title, description: `Settings, routes, prices, limits, budgets, policies and webhooks of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
+    .meta({ title, description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
 
 export const tenantsSection = scopesSection("Tenants", "tenant");
 export const projectsSection = scopesSection("Projects", "project");

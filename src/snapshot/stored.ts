@@ -12,7 +12,8 @@ import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
 import { type ProviderFamily, providerEntrySchema, providerProblem, runsInside, toProviderEntry } from "../providers/settings.ts";
-import { toolServerSchema } from "../mcp/settings.ts";
+import { type ToolServerDocument, toolServerSchema } from "../mcp/settings.ts";
+import { compileToolServer } from "../mcp/compile-servers.ts";
 import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe/webhook-settings.ts";
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
@@ -32,6 +33,7 @@ export interface Stored {
   readonly routes: readonly Configured<RouteEntry>[];
   readonly settings: readonly Configured<ScopeSettings>[];
   readonly providers: readonly Configured<ProviderSettings>[];
+  readonly toolServers: readonly Configured<ToolServerDocument>[];
   /** What is left out and why, a sentence each. */
   readonly problems: readonly string[];
 }
@@ -48,7 +50,7 @@ interface Readers {
   readonly route: Read<RouteEntry>;
   readonly setting: Read<ScopeSettings>;
   readonly provider: Read<ProviderSettings>;
-  readonly tool_server: Read<unknown>;
+  readonly tool_server: Read<ToolServerDocument>;
   readonly webhook: Read<WebhookDocument>;
 }
 
@@ -70,7 +72,7 @@ function readersOf(families: readonly ProviderFamily[]): Readers {
     route: unlessThrown(readRoute, ({ name, document }) => routesSeen([{ routes: { [name!]: document }, defaults: {} }])),
     setting: unlessThrown(bySchema(scopeSettings.transform(toScopeSettings)), () => {}),
     provider: unlessThrown(providerReader(families), () => {}, (resource) => ({ instead: switchedOff(resource, families) })),
-    tool_server: unlessThrown(bySchema(toolServerSchema), () => {}),
+    tool_server: unlessThrown(readToolServer, (server) => compileToolServer(server), () => SWITCHED_OFF_SERVER),
     webhook: unlessThrown(bySchema(webhookSchema), (webhook) => compileWebhooks([webhook])),
   };
 }
@@ -96,8 +98,7 @@ export function readStored(resources: Contents["resources"], families: readonly 
     problems.push(...read.problems);
     return read.all as readonly Configured<T>[];
   };
-  all("tool_server");
-  return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), webhooks: all("webhook"), routes: all("route"), settings: all("setting"), providers: all("provider"), problems };
+  return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), webhooks: all("webhook"), routes: all("route"), settings: all("setting"), providers: all("provider"), toolServers: all("tool_server"), problems };
 }
 
 function readKind(kind: keyof Readers, resources: readonly OpenedResource[], read: Read<unknown>): { readonly all: readonly Configured<unknown>[]; readonly problems: readonly string[] } {
@@ -172,6 +173,14 @@ function bySchema<T>(schema: z.ZodType<T>): (resource: OpenedResource) => Readin
 
 function wordsOf(error: z.ZodError): string {
   return error.issues.slice(0, 3).map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`)).join("; ");
+}
+
+/** A wider one of the same name is another server, and nobody meant that one. */
+const SWITCHED_OFF_SERVER = { instead: { url: "https://switched-off.invalid", enabled: false } };
+
+function readToolServer(resource: OpenedResource): Reading<ToolServerDocument> {
+  const reading = bySchema(toolServerSchema)(resource);
+  return "value" in reading ? reading : { ...reading, ...SWITCHED_OFF_SERVER };
 }
 
 function readRoute(resource: OpenedResource): Reading<RouteEntry> {

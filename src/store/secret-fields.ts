@@ -8,7 +8,7 @@ import { StoreError } from "./store.ts";
 /** Paths with `[]` for every entry of a list and `*` for every member; `?` after a field: what stands behind the first `?` of the address in it; a provider's forms of credentials are told by the members of them that are secret. */
 const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: ["api_key", "api_keys[]", "api_keys[].key", "*.secret_access_key", "*.session_token", "*.service_account", "*.client_secret"],
-  tool_server: ["headers.*", "url?"],
+  tool_server: ["headers.*", "url?", "oauth.client_secret"],
   webhook: ["secret", "previous_secret", "url?"],
 };
 
@@ -18,7 +18,7 @@ const SIGNING_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>
 /** What does not say where a secret goes. Whoever may change the rest without knowing the secret could have it sent to himself (decisions 2.9). */
 const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: ["api_key", "api_keys", "enabled", "models"],
-  tool_server: ["headers", "enabled", "name", "description", "timeout_s", "allowed_tools", "require_approval"],
+  tool_server: ["headers", "enabled", "name", "description", "timeout_s", "max_result_bytes", "max_concurrent", "allowed_tools", "role", "require_approval"],
   webhook: ["secret", "previous_secret", "previous_secret_until", "events", "enabled", "description", "timeout_s", "max_attempts"],
 };
 

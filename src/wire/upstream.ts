@@ -4,7 +4,7 @@ import type { CancelSignal } from "../core/cancellation.ts";
 
 export interface UpstreamRequest {
   /** Absent: POST. A GET has an empty body. */
-  readonly method?: "GET" | "POST";
+  readonly method?: "GET" | "POST" | "DELETE";
   readonly url: string;
   /** Lower-case names. The driver adds Host, Content-Length and Accept-Encoding. */
   readonly headers: Readonly<Record<string, string>>;

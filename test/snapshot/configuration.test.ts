@@ -19,7 +19,7 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
-const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {} };
+const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {}, toolServers: {} };
 
 describe("without a file", () => {
   const configuration = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
@@ -69,6 +69,7 @@ describe("without a file", () => {
       budgets: {},
       policies: {},
       webhooks: {},
+      tool_servers: {},
       routes: {},
       route_defaults: {},
       tenants: new Map(),

@@ -51,8 +51,8 @@ test("a tool server whose secret does not open, or that is none, is named", asyn
   await writes(store).createResource({ kind: "tool_server", tenantId: "acme", projectId: null, name: "broken", document: { url: 7 } });
   const other = await openSqliteStore({ file: join(folder, "store.db"), sealer: openSealer([new Uint8Array(32).fill(2)]) });
   await follow("", other);
-  expect(told()).toMatch(/stored tool server search of the tenant acme is left out: url\? cannot be opened: it was sealed with the master key [0-9a-f]{8}/);
-  expect(told()).toContain("stored tool server broken of the tenant acme is left out: url");
+  expect(told()).toMatch(/stored tool server search of the tenant acme is switched off: url\? cannot be opened: it was sealed with the master key [0-9a-f]{8}/);
+  expect(told()).toContain("stored tool server broken of the tenant acme is switched off: url");
   await other.close();
 });
 

@@ -24,7 +24,7 @@ export interface DocumentRule {
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
   problems(judged: Judged): Promise<readonly Problem[]>;
-  /** Fields that hold addresses, which may take a look-up. */
+  /** Fields that hold addresses, with dots inside of objects, which may take a look-up. */
   readonly addresses?: readonly string[];
   /** What a masked secret is checked as, where the schema does not take any text. */
   readonly kept?: string;

@@ -27,7 +27,7 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
     budgets: budgetRule(world),
     prices: formAlone(priceSchema, "name"),
     policies: formAlone(policySchema, "id"),
-    tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url"] },
+    tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url", "oauth.token_url"] },
     webhooks: WEBHOOK_RULE,
     settings: formAlone(scopeSettings, "singleton"),
   };
@@ -125,7 +125,7 @@ function inside(value: unknown, key: string): unknown {
 export async function demandAddresses({ addresses = [], guardsOperator }: DocumentRule, call: AdminCall<unknown, unknown>): Promise<void> {
   if (call.place?.tenantId === OPERATOR_TENANT && guardsOperator !== true) return;
   for (const param of addresses) {
-    const address = inside(call.body, param);
+    const address = param.split(".").reduce(inside, call.body);
     if (typeof address === "string") await checkAddress(address, { allowPrivate: call.snapshot.allowPrivateAddresses, param });
   }
 }

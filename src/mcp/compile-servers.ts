@@ -1,0 +1,65 @@
+// Tool servers of file and store compiled into what calls ask by label. Of the same name the nearest wins: the project's, the tenant's, everybody's.
+import { createHash } from "node:crypto";
+import { OPERATOR_TENANT } from "../auth/grants.ts";
+import type { Configured } from "../core/configured.ts";
+import type { ToolServer, ToolServerSet, ToolTransport } from "../core/tool.ts";
+import type { ToolServerDocument } from "./settings.ts";
+
+export const DEFAULT_TIMEOUT_MS = 60_000;
+export const DEFAULT_MAX_RESULT_BYTES = 1024 * 1024;
+export const DEFAULT_MAX_CONCURRENT = 16;
+
+/** A disabled one is null: it stands before wider ones of its name all the same. */
+type Named = ReadonlyMap<string, ToolServer | null>;
+
+export function compileToolServers(all: readonly Configured<ToolServerDocument>[]): ToolServerSet {
+  const compiled = all.map((one) => ({ one, server: one.document.enabled === false ? null : compileToolServer(one) }));
+  const byName = (some: typeof compiled = []): Named => new Map(some.map(({ one, server }) => [one.name ?? one.id, server]));
+  const ofTenant = Map.groupBy(compiled.filter(({ one }) => one.projectId === null), ({ one }) => one.tenantId);
+  const ofProject = Map.groupBy(compiled.filter(({ one }) => one.projectId !== null), ({ one }) => one.projectId!);
+  const everybody = byName(ofTenant.get(null));
+  const tenants = new Map([...ofTenant].flatMap(([id, own]) => (id === null ? [] : [[id, new Map([...everybody, ...byName(own)])]])));
+  const projects = new Map([...ofProject].map(([id, own]) => [id, new Map([...(tenants.get(own[0]!.one.tenantId!) ?? everybody), ...byName(own)])]));
+  const shown = (named: ReadonlyMap<string, Named>): ReadonlyMap<string, ReadonlyMap<string, ToolServer>> => new Map([...named].map(([id, servers]) => [id, enabled(servers)]));
+  const [ofAll, ofTenants, ofProjects] = [enabled(everybody), shown(tenants), shown(projects)];
+  return {
+    of: (tenantId, projectId) => (projectId === null ? undefined : ofProjects.get(projectId)) ?? ofTenants.get(tenantId) ?? ofAll,
+    keys: new Set(compiled.flatMap(({ server }) => (server === null ? [] : [server.key]))),
+  };
+}
+
+function enabled(servers: Named): ReadonlyMap<string, ToolServer> {
+  return new Map([...servers].flatMap(([label, server]) => (server === null ? [] : [[label, server]])));
+}
+
+export function compileToolServer({ id, name, tenantId, origin, document }: Configured<ToolServerDocument>): ToolServer {
+  const transport = transportOf(document, origin === "store" && tenantId !== OPERATOR_TENANT);
+  const label = name ?? id;
+  return {
+    key: `${id} ${label} ${digestOf([transport, document.max_result_bytes])}`,
+    label,
+    transport,
+    timeoutMs: document.timeout_s === undefined ? DEFAULT_TIMEOUT_MS : Math.ceil(document.timeout_s * 1000),
+    maxResultBytes: document.max_result_bytes ?? DEFAULT_MAX_RESULT_BYTES,
+    maxConcurrent: document.max_concurrent ?? DEFAULT_MAX_CONCURRENT,
+    allowedTools: document.allowed_tools ?? null,
+    role: document.role ?? null,
+    approval: document.require_approval ?? "always",
+  };
+}
+
+function transportOf({ transport, url, headers = {}, oauth, command, args = [], environment = {}, folder }: ToolServerDocument, guarded: boolean): ToolTransport {
+  if (transport === "stdio" || (transport === undefined && command !== undefined)) return { kind: "stdio", command: command!, args, environment, folder: folder ?? null };
+  return {
+    kind: transport ?? "auto",
+    url: url!,
+    headers: Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
+    oauth: oauth === undefined ? null : { tokenUrl: oauth.token_url, clientId: oauth.client_id, clientSecret: oauth.client_secret, scope: oauth.scope ?? null, audience: oauth.audience ?? null },
+    guarded,
+  };
+}
+
+/** Secrets are among what tells connections apart, and a digest tells nothing of them. */
+export function digestOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
+}

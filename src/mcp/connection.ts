@@ -1,0 +1,146 @@
+// One connection to a tool server, over the official client, which is loaded with the first one: https://modelcontextprotocol.io/specification
+// Newer servers are spoken to as 2026-07-28 has it, older ones after their handshake. Nothing is offered to a server but to be asked: what it wants of its
+// client (sampling, elicitation, roots) is refused.
+import type { Client, JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/client";
+import { z } from "zod";
+import type { CancelSignal } from "../core/cancellation.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ToolServer } from "../core/tool.ts";
+import type { TraceHeaders } from "../core/trace.ts";
+import { VERSION } from "../core/version.ts";
+import { faultOf, ToolFault } from "./faults.ts";
+import { openMessageMeter } from "./message-meter.ts";
+import { type OpenedTransport, openTransport, type TransportKind, type TransportWorld } from "./transports.ts";
+
+export interface ConnectionWorld extends TransportWorld {
+  /** The server says that its list has changed. */
+  onListChanged(): void;
+  /** It is gone, by itself or closed here. Told once. */
+  onClosed(): void;
+  /** Something is wrong that ends no call by itself. */
+  onFault(thrown: unknown): void;
+}
+
+export interface AboutServer {
+  readonly transport: TransportKind;
+  readonly protocolVersion: string;
+  readonly name: string | null;
+  readonly version: string | null;
+}
+
+export interface Timing {
+  readonly timeoutMs: number;
+  readonly signal: CancelSignal;
+}
+
+export interface ToolCall {
+  readonly tool: string;
+  readonly args: JsonObject;
+  /** Of its arguments; null: it is not known. */
+  readonly schema: JsonObject | null;
+  /** https://modelcontextprotocol.io/seps/414-request-meta */
+  readonly trace: TraceHeaders | null;
+}
+
+export interface ToolConnection {
+  readonly about: AboutServer;
+  /** One page, as the server says it. Throws ToolFault, or the signal's reason. */
+  page(cursor: string | undefined, timing: Timing): Promise<unknown>;
+  /** As the server says it. Throws ToolFault, or the signal's reason. */
+  call(call: ToolCall, timing: Timing): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const ANYTHING = z.unknown();
+/** Schemas of outputs are the server's own word for its own answer, and are not compiled. */
+const NO_VALIDATION: jsonSchemaValidator = { getValidator: <T>(): JsonSchemaValidator<T> => (input) => ({ valid: true, data: input as T, errorMessage: undefined }) };
+const MAX_PROBE_MS = 10_000;
+
+/** Throws ToolFault. */
+export async function connect(server: ToolServer, world: ConnectionWorld, timeoutMs: number): Promise<ToolConnection> {
+  const { kind } = server.transport;
+  if (kind !== "auto") return await connectBy(kind, server, world, timeoutMs);
+  try {
+    return await connectBy("streamable_http", server, world, timeoutMs);
+  } catch (thrown) {
+    if (!(thrown instanceof ToolFault) || !thrown.isUnknownTransport) throw thrown;
+    // https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#backwards-compatibility
+    return await connectBy("sse", server, world, timeoutMs).catch(() => Promise.reject(thrown));
+  }
+}
+
+async function connectBy(kind: TransportKind, server: ToolServer, world: ConnectionWorld, timeoutMs: number): Promise<ToolConnection> {
+  const sdk = await import("@modelcontextprotocol/client");
+  const opened = await openTransport(kind, server, world, timeoutMs);
+  const client = new sdk.Client(
+    { name: "dragoman", version: VERSION },
+    {
+      capabilities: {},
+      jsonSchemaValidator: NO_VALIDATION,
+      inputRequired: { autoFulfill: false },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => world.onListChanged() } },
+      ...(kind !== "sse" && { versionNegotiation: { mode: "auto" as const, probe: { timeoutMs: Math.min(timeoutMs, MAX_PROBE_MS) } } }),
+    },
+  );
+  // one that never stood does not end either
+  let stands = false;
+  watch(client, { ...world, onClosed: () => stands && world.onClosed() }, opened);
+  try {
+    await client.connect(opened.transport, { timeout: timeoutMs });
+    stands = true;
+  } catch (thrown) {
+    await opened.end();
+    throw faultOf(opened.fault() ?? thrown);
+  }
+  return connectionOf(client, opened, kind);
+}
+
+/** Before the client listens: it keeps what is already there, and tells it first. */
+function watch(client: Client, world: ConnectionWorld, opened: OpenedTransport): void {
+  let closed = false;
+  const meter = openMessageMeter(world.clock);
+  const onmessage = (message: object): void => {
+    if (!("method" in message) || meter.passes()) return;
+    opened.blame(new ToolFault("failed", "the server says more, unasked, than is read"));
+    void opened.end();
+  };
+  const onerror = (thrown: Error): void => {
+    world.onFault(thrown);
+    // its session ends with its stream
+    if (thrown.name === "SseError") void client.close();
+  };
+  const onclose = (): void => {
+    if (closed) return;
+    closed = true;
+    world.onClosed();
+  };
+  Object.assign(opened.transport, { onmessage });
+  Object.assign(client, { onerror, onclose });
+}
+
+function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKind): ToolConnection {
+  const named = client.getServerVersion();
+  const asked = async <T>({ timeoutMs, signal }: Timing, ask: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<T>): Promise<T> => {
+    signal.throwIfAborted();
+    const abort = new AbortController();
+    // the reason is the caller's, and reaches the server
+    const cancelled = (): void => abort.abort("the call was cancelled");
+    signal.addEventListener("abort", cancelled);
+    try {
+      return await ask({ timeout: Math.max(1, timeoutMs), signal: abort.signal });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      throw faultOf(opened.fault() ?? thrown);
+    } finally {
+      signal.removeEventListener("abort", cancelled);
+    }
+  };
+  return {
+    about: { transport: kind, protocolVersion: client.getNegotiatedProtocolVersion() ?? "", name: named?.name ?? null, version: named?.version ?? null },
+    page: (cursor, timing) => asked(timing, (options) => client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, ANYTHING, options)),
+    call: ({ tool: name, args, schema, trace }, timing) => asked(timing, (options) => client.callTool({ name, arguments: args, ...(trace !== null && { _meta: { ...trace } }) }, { ...options, toolDefinition: { name, inputSchema: { type: "object", ...schema } } })),
+    async close() {
+      await opened.end();
+    },
+  };
+}

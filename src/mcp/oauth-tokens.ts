@@ -1,0 +1,49 @@
+// Access tokens for tool servers by client credentials (RFC 6749, 4.4): kept until shortly before their end, shared by all who use the same credentials, and
+// asked for anew where a server refuses one.
+import { openTokenCache, type TokenMaker } from "../credentials/token-cache.ts";
+import { exchange } from "../credentials/token-exchange.ts";
+import type { CancelSignal } from "../core/cancellation.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Credential } from "../core/target.ts";
+import type { ToolOauth } from "../core/tool.ts";
+import type { UpstreamClient } from "../wire/upstream.ts";
+import { digestOf } from "./compile-servers.ts";
+
+const MAX_TOKENS = 1000;
+
+export interface OauthTokens {
+  /** Of one server. `pinned` gives the checked address of a URL, or undefined where it needs none. */
+  of(oauth: ToolOauth, pinned: (url: string) => Promise<string | undefined>): ServerTokens;
+}
+
+export interface ServerTokens {
+  /** Throws ExchangeFault, or the signal's reason. */
+  take(signal: CancelSignal): Promise<string>;
+  /** The one that was given last was refused. */
+  refused(): void;
+}
+
+export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTokens {
+  const cache = openTokenCache(clock, MAX_TOKENS);
+  return {
+    of(oauth, pinned) {
+      const key = digestOf(oauth);
+      const { tokenUrl: url, clientId, clientSecret, scope, audience } = oauth;
+      const form = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret, ...(scope !== null && { scope }), ...(audience !== null && { audience }) };
+      const maker: TokenMaker = {
+        issue: async () => exchange({ url, form, secrets: [clientSecret], pinnedAddress: await pinned(url) }, upstream, () => clock.now()),
+        toCredential: ({ secret }) => ({ kind: "token", secret, fromCaller: false }),
+      };
+      let given: Credential | null = null;
+      return {
+        async take(signal) {
+          given = await cache.take(key, maker, signal);
+          return given.secret;
+        },
+        refused() {
+          if (given !== null) cache.forget(key, given);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,140 @@
+// The tool servers that calls use: one link for each, shared by all calls, closed when it has been idle or is configured no more. What goes wrong leaves as an
+// error that says the label alone; hosts and words of the server are for the log.
+import type { Clock } from "../core/clock.ts";
+import { GatewayError } from "../core/errors.ts";
+import { compileGlob } from "../core/glob.ts";
+import type { ToolServer } from "../core/tool.ts";
+import type { ToolServerFigures } from "../observe/tool-server-gauges.ts";
+import type { UpstreamClient } from "../wire/upstream.ts";
+import { ToolFault } from "./faults.ts";
+import { openOauthTokens } from "./oauth-tokens.ts";
+import { ServerLink } from "./server-link.ts";
+import type { ToolServers } from "./tool-servers.ts";
+
+export interface ToolServersOptions {
+  readonly clock: Clock;
+  readonly upstream: UpstreamClient;
+  /** Whether private ranges may be called for others than the operator. */
+  allowPrivateAddresses(): boolean;
+  tell(level: "info" | "warn", words: string, fields: Readonly<Record<string, string>>): void;
+}
+
+export interface OpenToolServers extends ToolServers {
+  figures(): ToolServerFigures;
+}
+
+const IDLE_MS = 5 * 60_000;
+const SWEEP_MS = 30_000;
+const MAX_LINKS = 1000;
+/** Lines of a server that are told in a minute. */
+const MAX_LINES = 60;
+const MINUTE_MS = 60_000;
+
+export function openToolServers(options: ToolServersOptions, idleMs = IDLE_MS): OpenToolServers {
+  const { clock, upstream } = options;
+  const tokens = openOauthTokens(upstream, clock);
+  const links = new Map<string, ServerLink>();
+  const counts = { connected: 0, refused: 0, lost: 0 };
+  let known: ReadonlySet<string> = new Set();
+  let sweeping: ReturnType<typeof setInterval> | null = null;
+
+  const sweep = (): void => {
+    for (const [key, link] of links) if (link.idleMs() >= idleMs) end(key, link);
+  };
+  const end = (key: string, link: ServerLink): void => {
+    links.delete(key);
+    link.retire();
+  };
+  const linkOf = (server: ToolServer): ServerLink => {
+    const there = links.get(server.key);
+    if (there !== undefined) return there;
+    if (links.size >= MAX_LINKS) {
+      const [idle] = [...links].filter(([, link]) => link.idleMs() > 0).toSorted(([, a], [, b]) => b.idleMs() - a.idleMs());
+      if (idle === undefined) throw new GatewayError("tool_server_failed", `Too many tool servers are in use at once; ${server.label} was not asked.`);
+      end(...idle);
+    }
+    const tell = linesOf(options, server.label);
+    const link = new ServerLink(server, {
+      clock, upstream, tokens,
+      allowPrivateAddresses: () => options.allowPrivateAddresses(),
+      onWords: (line) => tell("info", "a tool server says", line),
+      onFault: (thrown) => tell("info", "a fault at a tool server", thrown instanceof Error ? thrown.message : String(thrown)),
+      count: (what) => (counts[what] += 1),
+      tell: (words, detail) => tell("warn", `tool server: ${words}`, detail),
+    });
+    links.set(server.key, link);
+    sweeping ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref();
+    return link;
+  };
+  const asked = async <T>(server: ToolServer, ask: (link: ServerLink) => Promise<T>): Promise<T> => {
+    try {
+      return await ask(linkOf(server));
+    } catch (thrown) {
+      throw toldError(thrown, server.label);
+    }
+  };
+
+  return {
+    figures: () => ({ connections: [...links.values()].filter((link) => link.isConnected).length, ...counts }),
+    list: async (server, signal) => {
+      const tools = await asked(server, (link) => link.tools(server.timeoutMs, signal));
+      const allowed = allowList(server);
+      return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
+    },
+    call: async (server, tool, args, signal, trace) => {
+      if (allowList(server)?.(tool) === false) throw new GatewayError("tool_server_failed", `The tool server ${server.label} is not allowed to run ${JSON.stringify(tool)} here.`);
+      return await asked(server, (link) => answered(link.call(tool, args, trace, server.timeoutMs, signal)));
+    },
+    async test(server, signal) {
+      return await asked(server, async (link) => {
+        const { about, connectMs } = await link.about(server.timeoutMs, signal);
+        const beganMs = clock.monotonic();
+        const tools = await link.tools(server.timeoutMs, signal);
+        return { ...about, connectMs, listMs: clock.monotonic() - beganMs, tools: tools.length };
+      });
+    },
+    configured(keys) {
+      for (const [key, link] of links) if (known.has(key) && !keys.has(key)) end(key, link);
+      known = keys;
+    },
+    async close() {
+      if (sweeping !== null) clearInterval(sweeping);
+      await Promise.all([...links.values()].map((link) => link.close()));
+      links.clear();
+    },
+  };
+}
+
+function allowList({ allowedTools }: ToolServer): ((tool: string) => boolean) | null {
+  if (allowedTools === null) return null;
+  const globs = allowedTools.map(compileGlob);
+  return (tool) => globs.some((glob) => glob(tool));
+}
+
+/** An error of the protocol is the server's word to who called, like a tool that says that it failed. */
+async function answered(call: ReturnType<ServerLink["call"]>): ReturnType<ServerLink["call"]> {
+  try {
+    return await call;
+  } catch (thrown) {
+    if (!(thrown instanceof ToolFault) || thrown.kind !== "answered") throw thrown;
+    return { parts: [{ kind: "text", text: thrown.message }], structured: undefined, isError: true, bytes: Buffer.byteLength(thrown.message) };
+  }
+}
+
+function toldError(thrown: unknown, label: string): unknown {
+  if (!(thrown instanceof ToolFault)) return thrown;
+  const { message: detail } = thrown;
+  if (thrown.kind === "timeout") return new GatewayError("tool_timeout", `The tool server ${label} did not answer in time.`, { detail, cause: thrown });
+  return new GatewayError("tool_server_failed", `The tool server ${label} failed.`, { detail, cause: thrown });
+}
+
+/** A server that writes without end does not fill the log. */
+function linesOf(options: ToolServersOptions, server: string): (level: "info" | "warn", words: string, detail?: string) => void {
+  const { clock } = options;
+  let sinceMs = Number.NEGATIVE_INFINITY;
+  let told = 0;
+  return (level, words, detail) => {
+    if (clock.monotonic() - sinceMs > MINUTE_MS) [sinceMs, told] = [clock.monotonic(), 0];
+    if (told++ < MAX_LINES) options.tell(level, words, { source: "tool_server", server, ...(detail !== undefined && { error_detail: detail.slice(0, 1000) }) });
+  };
+}

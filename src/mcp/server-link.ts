@@ -1,0 +1,224 @@
+// One tool server as long as somebody uses it: its connection, which is made when it is needed and again when it was lost, its list, and the places for
+// calls that run at the same time.
+import type { CancelSignal } from "../core/cancellation.ts";
+import type { Clock } from "../core/clock.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { TraceHeaders } from "../core/trace.ts";
+import type { ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
+import { type AboutServer, connect, type ConnectionWorld, type ToolConnection } from "./connection.ts";
+import { ToolFault } from "./faults.ts";
+import { openPlaces } from "./places.ts";
+import { readList } from "./tool-list.ts";
+import { readResult } from "./tool-results.ts";
+
+export interface LinkWorld extends Omit<ConnectionWorld, "onListChanged" | "onClosed"> {
+  readonly clock: Clock;
+  count(what: "connected" | "refused" | "lost"): void;
+  /** Something about this server that people should know. */
+  tell(words: string, detail?: string): void;
+}
+
+const LIST_LIFE_MS = 5 * 60_000;
+/** A server that says without end that its list has changed is not asked without end. */
+const LIST_PAUSE_MS = 1000;
+const CONNECT_TIMEOUT_MS = 30_000;
+/** A program that lives that long is no failure when it ends. */
+const GOOD_LIFE_MS = 60_000;
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 30_000;
+
+interface KnownList {
+  readonly tools: readonly ToolDefinition[];
+  readonly atMs: number;
+}
+
+export class ServerLink {
+  readonly server: ToolServer;
+  readonly #world: LinkWorld;
+  readonly #places = openPlaces();
+  #connection: Promise<ToolConnection> | null = null;
+  #listing: Promise<readonly ToolDefinition[]> | null = null;
+  #list: KnownList | null = null;
+  #listChanged = false;
+  #uses = 0;
+  #usedAtMs: number;
+  #retired = false;
+  /** Of a program: how often it ended soon after its start, and when it may be started again. */
+  #earlyEnds = 0;
+  #notBeforeMs = Number.NEGATIVE_INFINITY;
+
+  constructor(server: ToolServer, world: LinkWorld) {
+    this.server = server;
+    this.#world = world;
+    this.#usedAtMs = world.clock.monotonic();
+  }
+
+  get isConnected(): boolean {
+    return this.#connection !== null;
+  }
+
+  /** Milliseconds since anybody used it; 0 while somebody does. */
+  idleMs(): number {
+    return this.#uses > 0 ? 0 : this.#world.clock.monotonic() - this.#usedAtMs;
+  }
+
+  /** Throws ToolFault, GatewayError, or the signal's reason. */
+  tools(timeoutMs: number, signal: CancelSignal): Promise<readonly ToolDefinition[]> {
+    const list = this.#list;
+    const ageMs = list === null ? Number.POSITIVE_INFINITY : this.#world.clock.monotonic() - list.atMs;
+    if (list !== null && ageMs < (this.#listChanged ? LIST_PAUSE_MS : LIST_LIFE_MS)) return Promise.resolve(list.tools);
+    return this.#used(() => {
+      this.#listing ??= this.#readList().finally(() => (this.#listing = null));
+      return until(this.#listing, timeoutMs, signal);
+    });
+  }
+
+  /** Throws ToolFault, GatewayError, or the signal's reason. */
+  call(tool: string, args: JsonObject, trace: TraceHeaders | null, timeoutMs: number, signal: CancelSignal): Promise<ToolResult> {
+    const endsMs = this.#world.clock.monotonic() + timeoutMs;
+    return this.#used(async () => {
+      const waiting = this.#places.take(this.server.maxConcurrent);
+      if (waiting !== undefined) {
+        try {
+          await until(waiting, timeoutMs, signal);
+        } catch (thrown) {
+          this.#places.giveUp(waiting);
+          throw thrown;
+        }
+      }
+      try {
+        const schema = this.#list?.tools.find(({ name }) => name === tool)?.inputSchema ?? null;
+        const answer = await this.#ask(endsMs, signal, (connection, leftMs) => connection.call({ tool, args, schema, trace }, { timeoutMs: leftMs, signal }));
+        return readResult(answer, this.server.maxResultBytes);
+      } finally {
+        this.#places.free();
+      }
+    });
+  }
+
+  /** How it answers, with times in milliseconds. Over the connection that there is, or a new one. */
+  async about(timeoutMs: number, signal: CancelSignal): Promise<{ readonly about: AboutServer; readonly connectMs: number }> {
+    return this.#used(async () => {
+      const beganMs = this.#world.clock.monotonic();
+      const { about } = await until(this.#connected(), timeoutMs, signal);
+      return { about, connectMs: this.#world.clock.monotonic() - beganMs };
+    });
+  }
+
+  /** No new calls come; what runs goes on to its end, and then the connection is closed. */
+  retire(): void {
+    this.#retired = true;
+    if (this.#uses === 0) void this.close();
+  }
+
+  async close(): Promise<void> {
+    this.#retired = true;
+    const connection = this.#connection;
+    this.#connection = null;
+    await connection?.then((open) => open.close()).catch(() => undefined);
+  }
+
+  async #used<T>(run: () => Promise<T>): Promise<T> {
+    this.#uses += 1;
+    try {
+      return await run();
+    } finally {
+      this.#uses -= 1;
+      this.#usedAtMs = this.#world.clock.monotonic();
+      if (this.#retired && this.#uses === 0) void this.close();
+    }
+  }
+
+  /** A session that the server does not know any more did not let anything run: over a new one the same is asked once more. */
+  async #ask<T>(endsMs: number, signal: CancelSignal, ask: (connection: ToolConnection, leftMs: number) => Promise<T>): Promise<T> {
+    const leftMs = (): number => endsMs - this.#world.clock.monotonic();
+    const wasThere = this.#connection;
+    const connection = this.#connected();
+    try {
+      return await ask(await until(connection, leftMs(), signal), leftMs());
+    } catch (thrown) {
+      if (!(thrown instanceof ToolFault) || thrown.kind !== "lost") throw thrown;
+      this.#drop(connection);
+      if (wasThere !== connection) throw thrown;
+      this.#world.count("lost");
+      this.#world.tell("the server knows the session no more: a new one is begun", thrown.message);
+      return await ask(await until(this.#connected(), leftMs(), signal), leftMs());
+    }
+  }
+
+  #connected(): Promise<ToolConnection> {
+    if (this.#connection !== null) return this.#connection;
+    const { clock } = this.#world;
+    const beganMs = clock.monotonic();
+    if (beganMs < this.#notBeforeMs) return Promise.reject(new ToolFault("failed", "the program ended soon after each start, and is left alone for a while"));
+    const world: ConnectionWorld = {
+      ...this.#world,
+      onListChanged: () => (this.#listChanged = true),
+      onClosed: () => {
+        if (this.#connection === connection) this.#world.count("lost");
+        this.#ended(connection, beganMs);
+      },
+    };
+    const connection: Promise<ToolConnection> = connect(this.server, world, CONNECT_TIMEOUT_MS);
+    this.#connection = connection;
+    connection.then(
+      () => this.#world.count("connected"),
+      () => {
+        this.#world.count("refused");
+        this.#ended(connection, beganMs);
+      },
+    );
+    return connection;
+  }
+
+  /** By itself: what is closed here is no longer the connection by then. */
+  #ended(connection: Promise<ToolConnection>, beganMs: number): void {
+    if (this.#connection !== connection) return;
+    this.#connection = null;
+    // what changes while nobody listens is not told
+    this.#listChanged = true;
+    if (this.server.transport.kind !== "stdio") return;
+    const nowMs = this.#world.clock.monotonic();
+    this.#earlyEnds = nowMs - beganMs < GOOD_LIFE_MS ? this.#earlyEnds + 1 : 0;
+    const pauseMs = this.#earlyEnds < 2 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#earlyEnds - 2));
+    this.#notBeforeMs = nowMs + pauseMs;
+    this.#world.tell("the program has ended", pauseMs === 0 ? "it is started again when it is needed" : `it is left alone for ${pauseMs / 1000} s`);
+  }
+
+  #drop(connection: Promise<ToolConnection>): void {
+    if (this.#connection === connection) this.#connection = null;
+    connection.then((open) => open.close()).catch(() => undefined);
+  }
+
+  async #readList(): Promise<readonly ToolDefinition[]> {
+    const never = { aborted: false, reason: undefined, addEventListener: () => {}, removeEventListener: () => {}, throwIfAborted: () => {} };
+    const endsMs = this.#world.clock.monotonic() + Math.max(this.server.timeoutMs, CONNECT_TIMEOUT_MS);
+    this.#listChanged = false;
+    try {
+      const { tools, problems } = await this.#ask(endsMs, never, (connection) => readList((cursor) => connection.page(cursor, { timeoutMs: endsMs - this.#world.clock.monotonic(), signal: never })));
+      for (const problem of problems.slice(0, 10)) this.#world.tell("a tool is left out", problem);
+      this.#list = { tools, atMs: this.#world.clock.monotonic() };
+      return tools;
+    } catch (thrown) {
+      this.#list = null;
+      throw thrown;
+    }
+  }
+}
+
+/** Waits no longer than that; what is waited for goes on. */
+function until<T>(promise: Promise<T>, timeoutMs: number, signal: CancelSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stopped = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was ended"));
+    if (signal.aborted) {
+      promise.catch(() => undefined);
+      return stopped();
+    }
+    const timer = setTimeout(() => reject(new ToolFault("timeout", "no answer in time")), Math.max(0, timeoutMs));
+    signal.addEventListener("abort", stopped);
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stopped);
+    });
+  });
+}

@@ -1,0 +1,37 @@
+// The result of a call as its server gives it -> the parts that a model can be told. https://modelcontextprotocol.io/specification/2025-11-25/server/tools
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import type { ToolResult, ToolResultPart } from "../core/tool.ts";
+import { ToolFault } from "./faults.ts";
+
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/i;
+const BASE64 = /^[A-Za-z0-9+/\r\n]*={0,2}\s*$/;
+
+/** Throws ToolFault for what is no result, or larger than allowed. */
+export function readResult(answer: unknown, maxBytes: number): ToolResult {
+  if (!isObject(answer) || !Array.isArray(answer["content"] ?? [])) throw new ToolFault("failed", "the answer is no result of a tool");
+  const { content = [], structuredContent: structured, isError } = answer as { readonly content?: readonly Json[]; readonly structuredContent?: Json; readonly isError?: Json };
+  const bytes = Buffer.byteLength(JSON.stringify(structured === undefined ? content : [content, structured]));
+  if (bytes > maxBytes) throw new ToolFault("failed", `the result is larger than ${maxBytes} bytes`);
+  return { parts: content.map(readPart), structured, isError: isError === true, bytes };
+}
+
+function readPart(block: Json): ToolResultPart {
+  if (!isObject(block)) return text(JSON.stringify(block));
+  const { type, text: words, data, mimeType } = block;
+  if (type === "text" && typeof words === "string") return text(words);
+  if (type === "image" && typeof data === "string" && typeof mimeType === "string" && MEDIA_TYPE.test(mimeType) && BASE64.test(data)) return { kind: "image", mediaType: mimeType.toLowerCase(), base64: data.replaceAll(/\s/g, "") };
+  if (type === "resource" && isObject(block["resource"])) return embedded(block["resource"]);
+  if (type === "resource_link") return text(["Resource:", block["name"], block["uri"], block["description"]].filter((word) => typeof word === "string").join(" "));
+  if ((type === "audio" || type === "image") && typeof data === "string") return text(`[${type} of ${JSON.stringify(mimeType)}, ${data.length} characters of base64, which cannot be shown]`);
+  return text(JSON.stringify(block));
+}
+
+function embedded({ uri, text: words, blob, mimeType }: JsonObject): ToolResultPart {
+  if (typeof words === "string") return text(words);
+  if (typeof blob === "string" && typeof mimeType === "string" && mimeType.startsWith("image/") && MEDIA_TYPE.test(mimeType) && BASE64.test(blob)) return { kind: "image", mediaType: mimeType.toLowerCase(), base64: blob.replaceAll(/\s/g, "") };
+  return text(`[resource ${JSON.stringify(uri)} of ${JSON.stringify(mimeType)}, which cannot be shown]`);
+}
+
+function text(words: string): ToolResultPart {
+  return { kind: "text", text: words };
+}

@@ -1,0 +1,278 @@
+// Tool servers that fail, lie or say too much: what calls see of it, how soon, and that the next call is served again.
+import { afterEach, describe, expect, test } from "bun:test";
+import { Cancellation } from "../../src/core/cancellation.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { ToolServer } from "../../src/core/tool.ts";
+import { openToolServers, type OpenToolServers, type ToolServersOptions } from "../../src/mcp/open-tool-servers.ts";
+import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+import { openToolServer, said, type ServedTool, type ToolServerEnd, type ToolServerOptions } from "../harness/tool-server.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+interface World {
+  readonly servers: OpenToolServers;
+  readonly server: ToolServer;
+  readonly end: ToolServerEnd;
+  readonly told: readonly string[];
+  readonly call: (tool: string, args?: JsonObject, signal?: Cancellation) => Promise<string>;
+  readonly names: () => Promise<readonly string[]>;
+}
+
+/** A server of one's own, and what calls it. */
+function world(options: ToolServerOptions = {}, settings: Partial<ToolServer> & { readonly transport?: never } = {}, transport: Record<string, unknown> = {}, more: Partial<ToolServersOptions> = {}): World {
+  const end = openToolServer(options);
+  const told: string[] = [];
+  const servers = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`), ...more });
+  closing.push(() => servers.close(), () => end.stop());
+  const server = {
+    key: end.url, label: "faulty", timeoutMs: 2000, maxResultBytes: 64 * 1024, maxConcurrent: 16, allowedTools: null, role: null, approval: "never", ...settings,
+    transport: { kind: "streamable_http", url: end.url, headers: {}, oauth: null, guarded: false, ...transport },
+  } as ToolServer;
+  const call = async (tool: string, args = {}, signal = new Cancellation()): Promise<string> => {
+    const { parts, isError } = await servers.call(server, tool, args, signal, null);
+    return `${isError ? "error: " : ""}${parts.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|")}`;
+  };
+  const names = async (): Promise<readonly string[]> => (await servers.list(server, new Cancellation())).map(({ name }) => name);
+  return { servers, server, end, told, call, names };
+}
+
+const failure = async (promise: Promise<unknown>): Promise<GatewayError> => {
+  const thrown = await promise.then(() => null, (error: unknown) => error);
+  if (!(thrown instanceof GatewayError)) throw new Error(`expected an error of the catalogue, got ${String(thrown)}`);
+  return thrown;
+};
+
+const tool = (name: string, run: ServedTool["run"]): ServedTool => ({ name, ...(run !== undefined && { run }) });
+
+describe("a tool that", () => {
+  test("[d10.4] is slower than its time fails with tool_timeout, and its server is told to stop", async () => {
+    let stopped = false;
+    const { call, end } = world({ tools: [tool("slow", async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      stopped = true;
+      return said("late");
+    })] }, { timeoutMs: 300 });
+    const error = await failure(call("slow"));
+    expect([error.code, error.message]).toEqual(["tool_timeout", "The tool server faulty did not answer in time."]);
+    await Bun.sleep(50);
+    expect([stopped, end.sent.at(-1)?.message["method"]]).toEqual([true, "notifications/cancelled"]);
+  });
+
+  test("reports progress does not get more time for it", async () => {
+    const { call } = world({ tools: [tool("busy", async ({ notify, signal }) => {
+      while (!signal.aborted) {
+        notify("notifications/progress", { progressToken: 0, progress: 1 });
+        await Bun.sleep(20);
+      }
+      return said("late");
+    })] }, { timeoutMs: 300 });
+    const beganMs = performance.now();
+    expect((await failure(call("busy"))).code).toBe("tool_timeout");
+    expect(performance.now() - beganMs).toBeLessThan(1000);
+  });
+
+  test("is cancelled ends with the caller's reason, and its server is told", async () => {
+    let stopped = false;
+    const { call } = world({ tools: [tool("slow", async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      stopped = true;
+      return said("late");
+    })] });
+    const signal = new Cancellation();
+    const gone = new Error("the client left");
+    setTimeout(() => signal.abort(gone), 100);
+    expect(await call("slow", {}, signal).catch((thrown: unknown) => thrown)).toBe(gone);
+    await Bun.sleep(50);
+    expect(stopped).toBe(true);
+  });
+
+  test("breaks off in the middle is told at once, and the next call is served", async () => {
+    let breaks = true;
+    const { call } = world({ tools: [tool("frail", async ({ notify }) => {
+      notify("notifications/message", { level: "info", data: "here" });
+      return breaks ? { break: true } : said("whole");
+    })] }, { timeoutMs: 10_000 });
+    const beganMs = performance.now();
+    expect((await failure(call("frail"))).code).toBe("tool_server_failed");
+    expect(performance.now() - beganMs).toBeLessThan(1000);
+    breaks = false;
+    expect(await call("frail")).toBe("whole");
+  });
+
+  test("answers a hundred megabytes is cut off soon after the bound, not read to its end", async () => {
+    const { call, end } = world({ tools: [tool("giant", () => ({ flood: 100 * 1024 * 1024 })), tool("echo", undefined)] });
+    const error = await failure(call("giant"));
+    expect([error.code, error.detail]).toEqual(["tool_server_failed", expect.stringContaining("larger than")]);
+    await Bun.sleep(100);
+    expect(end.floodedBytes).toBeLessThan(16 * 1024 * 1024);
+    expect(await call("echo", { a: 1 })).toBe('{"a":1}');
+  });
+
+  test("answers what is no JSON, no message, or no result fails, and others are served", async () => {
+    const { call } = world({ tools: [
+      tool("text", () => ({ raw: "<html>", contentType: "text/html" })),
+      tool("broken", () => ({ raw: '{"jsonrpc":' })),
+      tool("foreign", () => ({ raw: '{"hello":1}' })),
+      tool("odd", () => ({ content: "none" })),
+      tool("error", () => ({ raw: "boom at http://inside.example/?key=secret", status: 500 })),
+      tool("echo", undefined),
+    ] });
+    for (const name of ["text", "broken", "foreign", "odd", "error"]) {
+      const error = await failure(call(name));
+      expect([name, error.code, error.message]).toEqual([name, "tool_server_failed", "The tool server faulty failed."]);
+    }
+    expect(await call("echo", {})).toBe("{}");
+  });
+
+  test("is refused by its server is a result that says so", async () => {
+    const { call } = world();
+    expect(await call("nobody")).toContain("error: ");
+  });
+
+  test("asks for elicitation, sampling or roots is refused, and can go on", async () => {
+    const { call, end } = world({ tools: [tool("asks", async ({ ask, args }) => said(JSON.stringify(((await ask(args["method"] as string, {})) as { error?: unknown }).error ?? "granted")))] });
+    for (const method of ["elicitation/create", "sampling/createMessage", "roots/list"]) expect(await call("asks", { method })).toContain("Method not found");
+    expect(end.sent[1]?.message["params"] ?? end.sent[0]?.message["params"]).toMatchObject({ capabilities: {} });
+  });
+});
+
+describe("a server that", () => {
+  test("has forgotten the session is asked over a new one, once, and nothing runs twice", async () => {
+    let runs = 0;
+    const { call, end, told } = world({ tools: [tool("count", () => said(String(++runs)))] });
+    expect(await call("count")).toBe("1");
+    end.forget();
+    expect(await call("count")).toBe("2");
+    expect(told.join()).toContain("knows the session no more");
+  });
+
+  test("is down fails with words that name no host, and serves again when it is back", async () => {
+    const { call, end, server } = world();
+    expect(await call("echo", {})).toBe("{}");
+    await end.stop();
+    const error = await failure(call("echo"));
+    expect([error.code, error.message]).toEqual(["tool_server_failed", "The tool server faulty failed."]);
+    const again = openToolServer({ port: end.port });
+    closing.push(() => again.stop());
+    expect(await call("echo", { at: server.label })).toBe('{"at":"faulty"}');
+  });
+
+  test("[d2.12] redirects to a metadata address is not followed there", async () => {
+    const { call } = world({ respond: () => new Response(null, { status: 307, headers: { location: "http://169.254.169.254/latest/meta-data/" } }) });
+    const error = await failure(call("echo"));
+    expect([error.code, error.detail]).toEqual(["tool_server_failed", expect.stringContaining("redirect (307)")]);
+  });
+
+  test("[d2.12] stands at a private address that is not the operator's is not called", async () => {
+    const { call, end } = world({}, {}, { guarded: true });
+    const error = await failure(call("echo"));
+    expect([error.code, end.sent.length]).toEqual(["address_not_allowed", 0]);
+    const allowed = world({}, {}, { guarded: true }, { allowPrivateAddresses: () => true });
+    expect(await allowed.call("echo", {})).toBe("{}");
+  });
+
+  test("wants a token gets one, and another when it refuses that", async () => {
+    const { end, servers, server } = world({ secret: "s3cret" });
+    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret", scope: null, audience: null };
+    const known = { ...server, key: "with a token", transport: { ...server.transport, oauth } } as ToolServer;
+    const call = (): Promise<unknown> => servers.call(known, "echo", {}, new Cancellation(), null);
+    await call();
+    await call();
+    expect(end.tokensIssued).toBe(1);
+    end.refuseTokens();
+    await call();
+    expect(end.tokensIssued).toBe(2);
+    const wrong = { ...server, key: "with a wrong one", transport: { ...server.transport, oauth: { ...oauth, clientSecret: "wrong-secret" } } } as ToolServer;
+    const error = await failure(servers.call(wrong, "echo", {}, new Cancellation(), null));
+    expect([error.code, error.message, error.detail?.includes("wrong-secret")]).toEqual(["tool_server_failed", "The tool server faulty failed.", false]);
+  });
+
+  test("changes its list is asked again, and not before", async () => {
+    const { names, end } = world();
+    const lists = (): number => end.sent.filter(({ message }) => message["method"] === "tools/list").length;
+    expect([await names(), await names(), lists()]).toEqual([["echo"], ["echo"], 1]);
+    await Bun.sleep(50);
+    end.change([tool("other", undefined)]);
+    await Bun.sleep(1100);
+    expect([await names(), lists()]).toEqual([["other"], 2]);
+  });
+
+  test("says without end that its list has changed is asked once a second at most, and cut off when it says more than is read", async () => {
+    const { names, end, told, servers } = world();
+    await names();
+    await Bun.sleep(50);
+    end.say("notifications/tools/list_changed", 5000);
+    await Bun.sleep(200);
+    await names();
+    expect(end.sent.filter(({ message }) => message["method"] === "tools/list").length).toBeLessThanOrEqual(2);
+    expect([servers.figures().connections <= 1, told.length < 100]).toEqual([true, true]);
+    expect(await names()).toEqual(["echo"]);
+  });
+
+  test("lists pages is followed, and one without end is given up", async () => {
+    const many = Array.from({ length: 25 }, (_, index) => tool(`tool-${index}`, undefined));
+    expect((await world({ tools: many, pageSize: 10 }).names()).length).toBe(25);
+    let pages = 0;
+    const endless = world({ list: () => ({ tools: [], nextCursor: String(++pages) }) });
+    expect((await failure(endless.names())).code).toBe("tool_server_failed");
+    expect(pages).toBeLessThan(100);
+  });
+
+  test("lies about its tools keeps the others", async () => {
+    const good = { name: "good", inputSchema: { type: "object" } };
+    let deep: Record<string, unknown> = {};
+    for (let depth = 0; depth < 200; depth++) deep = { properties: { inner: deep } };
+    const { names, told } = world({ list: () => ({ tools: [
+      good, good, 7, {}, { name: "" , inputSchema: { type: "object" } }, { name: "x".repeat(300), inputSchema: { type: "object" } }, { name: "line\nbreak", inputSchema: { type: "object" } },
+      { name: "string", inputSchema: { type: "string" } }, { name: "none" }, { name: "array", inputSchema: [] }, { name: "deep", inputSchema: { type: "object", ...deep } }, { name: "large", inputSchema: { type: "object", description: "x".repeat(300_000) } },
+    ] as never }) });
+    expect(await names()).toEqual(["good"]);
+    expect(told.filter((line) => line.includes("left out")).length).toBe(10);
+  });
+
+  test("lists more than is read is given up", async () => {
+    const { names } = world({ list: () => ({ tools: Array.from({ length: 2000 }, (_, index) => ({ name: `t${index}`, inputSchema: { type: "object" } })) }) });
+    expect((await failure(names())).detail).toContain("more than 1000 tools");
+    const giant = world({ list: () => ({ tools: [{ name: "t", description: "x".repeat(20 * 1024 * 1024), inputSchema: { type: "object" } }] }) });
+    expect((await failure(giant.names())).detail).toContain("larger than");
+  });
+});
+
+test("calls beyond the places wait within their time, and one place serves them in turn", async () => {
+  let most = 0;
+  let now = 0;
+  const { call } = world({ tools: [tool("one", async () => {
+    most = Math.max(most, ++now);
+    await Bun.sleep(50);
+    now--;
+    return said("done");
+  })] }, { maxConcurrent: 2, timeoutMs: 5000 });
+  expect(await Promise.all(Array.from({ length: 8 }, () => call("one")))).toEqual(Array.from({ length: 8 }, () => "done"));
+  expect(most).toBe(2);
+});
+
+test("only what the allow-list has is listed and called", async () => {
+  const { names, call, end } = world({ tools: [tool("read_a", undefined), tool("write_a", undefined)] }, { allowedTools: ["read_*"] });
+  expect(await names()).toEqual(["read_a"]);
+  expect((await failure(call("write_a"))).code).toBe("tool_server_failed");
+  expect(end.sent.some(({ message }) => message["method"] === "tools/call")).toBe(false);
+});
+
+test("a connection that nobody uses is closed, and so is one whose configuration is gone, when its calls have ended", async () => {
+  const { servers, server, end, call } = world({ tools: [tool("slow", async () => {
+    await Bun.sleep(200);
+    return said("done");
+  })] });
+  servers.configured(new Set([server.key]));
+  const running = call("slow");
+  await Bun.sleep(100);
+  servers.configured(new Set());
+  expect(await running).toBe("done");
+  await Bun.sleep(100);
+  expect([servers.figures().connections, end.sessions()]).toEqual([0, 0]);
+});
