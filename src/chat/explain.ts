@@ -1,4 +1,5 @@
-// `x-gateway-explain: true` (decisions 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched, looked up or exchanged.
+// `x-gateway-explain: true` (decisions 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched, looked up or exchanged, but for the lists of
+// tools that tool servers keep.
 // docs/api.md describes the answer, field by field.
 import { usd, usdPerToken } from "../accounting/price.ts";
 import { explainedAccount } from "../admission/refusal.ts";
@@ -24,6 +25,7 @@ import type { Prepared, RouteCandidate, RouteLeg } from "./legs.ts";
 import { settingOrigins, settingsFor } from "./fit-settings.ts";
 import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import type { Resolved } from "./resolve.ts";
+import type { SessionServer, ToolSession } from "./tool-session.ts";
 
 export const EXPLAIN_HEADER = "x-gateway-explain";
 /** Each is looked for everywhere in what is shown, in every spelling. */
@@ -53,13 +55,13 @@ interface Planned {
 }
 
 /** The answer in place of a call, also where a stream was asked for. Throws GatewayError of the encoder. */
-export async function replyExplained(prepared: Prepared, principal: Principal, http: Headers, call: Call): Promise<Response> {
+export async function replyExplained(prepared: Prepared, principal: Principal, http: Headers, call: Call, session: ToolSession | null): Promise<Response> {
   const planned = prepared.legs.flatMap((leg, place) => leg.candidates.toSorted((a, b) => a.order - b.order || b.weight - a.weight).map((candidate) => plannedAt(candidate, leg, place, principal)));
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
   if (first === undefined) throw planned[0]!.refusal;
   const masker = openMasker(planned.flatMap((one) => (one.refusal === null ? knownSecrets(one, http, call) : [])));
-  const body = JSON.stringify(await explanation(first, planned, masker, call), null, 2);
+  const body = JSON.stringify(await explanation(first, planned, masker, call, session), null, 2);
   call.explained();
   const headers = answerHeaders(call, first.fitted, null, "application/json");
   call.publish();
@@ -71,7 +73,8 @@ function knownSecrets({ fitted: { request }, resolved }: Planned, http: Headers,
   const brought = [...request.options.credentials.values()].map((credential) => credential.stored);
   const named = new Set(namedSecrets([request.extra, request.params as JsonObject, ...request.messages]));
   if (named.size > MAX_NAMED_SECRETS) throw new GatewayError("invalid_request", `An explanation hides at most ${MAX_NAMED_SECRETS} texts under names that say secret; got ${named.size}.`, { param: EXPLAIN_HEADER });
-  return [...[...resolved.credentials, ...brought, ...stored].flatMap(secretsOf), ...(http.get("authorization")?.split(" ") ?? []).slice(1), ...named];
+  const sentAlong = request.options.toolServers.flatMap(({ headers }) => Object.values(headers).flatMap((value) => value.split(" ")));
+  return [...sentAlong, ...[...resolved.credentials, ...brought, ...stored].flatMap(secretsOf), ...(http.get("authorization")?.split(" ") ?? []).slice(1), ...named];
 }
 
 function plannedAt(candidate: RouteCandidate, leg: RouteLeg, place: number, principal: Principal): Planned | Passed {
@@ -91,7 +94,7 @@ function wordsFor({ route, order, weight }: RouteCandidate, { label, strategy, c
   return candidates.length === 1 ? `${before}The only target of ${label}.` : `${before}One of ${candidates.length} targets of ${label}, chosen by ${strategy}: order ${order}, weight ${weight}.`;
 }
 
-async function explanation(planned: Planned, all: readonly (Planned | Passed)[], masker: Masker, call: Call): Promise<JsonObject> {
+async function explanation(planned: Planned, all: readonly (Planned | Passed)[], masker: Masker, call: Call, session: ToolSession | null): Promise<JsonObject> {
   const { principal, route, fitted: { request } } = planned;
   const settings = settingsFor(request.options, principal, call.snapshot, route);
   const origins = settingOrigins(request.options, principal, call.snapshot, route);
@@ -107,10 +110,16 @@ async function explanation(planned: Planned, all: readonly (Planned | Passed)[],
       disable_stop_sequence_limit: { value: settings.disableStopSequenceLimit, from: origins.disableStopSequenceLimit },
     },
     targets: await Promise.all(all.map(async (one, index) => (one.refusal === null ? explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1)))),
+    ...(session !== null && { tool_servers: session.servers.map((server) => explainedToolServer(server, masker)) }),
     limits: await explainedLimits(planned, call),
     policies: (call.policies?.all ?? []).map(explainedPolicy),
     configuration: call.snapshot.version,
   };
+}
+
+/** Its tools are listed, and none runs. */
+function explainedToolServer({ label, isRegistered, failure, tools }: SessionServer, masker: Masker): JsonObject {
+  return { server_label: label, from: isRegistered ? "configuration" : "request", failure, tools: tools.map(({ tool, name, needsApproval }) => ({ name: masker.text(tool), function: name, require_approval: needsApproval ? "always" : "never" })) };
 }
 
 /** What the first target touches, and what a call would set aside. */

@@ -12,6 +12,7 @@ import { withCheckedEntries } from "./entry-request.ts";
 import { asksToExplain, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
 import { isOn } from "./header-switch.ts";
 import { prepare } from "./legs.ts";
+import { openToolSession } from "./open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
 import { readBody } from "./read-body.ts";
 import { replyStream, streaming } from "./reply-stream.ts";
@@ -31,16 +32,17 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits)));
     call.parsed(sent);
-    const [server] = sent.options.toolServers;
-    if (server !== undefined) throw new GatewayError("not_yet_supported", `${server.path} is of type mcp, which this version of the gateway does not run yet; leave it out.`, { param: `${server.path}.type` });
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;
 
-    const prepared = prepare(sent, principal, http.headers, call, call.limited?.caller.degradeTo);
-    if (explains) answer = await replyExplained(prepared, principal, http.headers, call);
+    const opening = openToolSession(sent, principal, call);
+    const session = opening === null ? null : await opening;
+    const prepared = prepare(session?.request ?? sent, principal, http.headers, call, call.limited?.caller.degradeTo);
+    if (explains) answer = await replyExplained(prepared, principal, http.headers, call, session);
+    else if (session !== null) throw new GatewayError("not_yet_supported", "Tools of type mcp are not run yet.", { param: "tools[0].type" });
     else if (sent.params.stream === true) answer = await replyStream(complete(prepared, call, streaming(call)), call);
     else answer = replyWhole(await complete(prepared, call, whole(call)), call);
   } catch (thrown) {

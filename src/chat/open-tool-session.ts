@@ -7,7 +7,7 @@ import type { ToolApproval, ToolDefinition, ToolServer } from "../core/tool.ts";
 import { toolServerFor } from "./asked-tool-server.ts";
 import { offeredFunction, offeredNames, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
 import { type OfferedTool, runTool, type ToolCaller } from "./run-tool.ts";
-import { replayedRounds, unansweredCalls, withOutcomes } from "./tool-turns.ts";
+import { addedMessages, unansweredCalls, withOutcomes } from "./tool-turns.ts";
 import type { SessionServer, ToolCallOwner, ToolSession } from "./tool-session.ts";
 
 const DEFAULT_ROUNDS = 10;
@@ -42,7 +42,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
       const { source } = before;
       return { ...before, ...conversation, params: withChoice(before.params, offered), offered, source: source.rewritten.has("messages") ? source : { ...source, rewritten: new Set([...source.rewritten, "messages"]) } };
     },
-    replay: (before, mixed) => replayedRounds(request, before, mixed),
+    replay: (last) => addedMessages(request, last),
   };
 }
 

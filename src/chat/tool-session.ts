@@ -27,10 +27,10 @@ export interface ToolSession {
    */
   next(request: ChatRequest, turn: Message | null, outcomes: readonly ToolOutcome[], isLast: boolean): ChatRequest;
   /**
-   * `x_gateway_mcp.replay` of an answer: all that `request`, which is that of its last round, has more than the client sent. `mixed`: the last turn holds calls
-   * of the client, and these of the gateway's that have run.
+   * `x_gateway_mcp.replay` of an answer: all that `request`, the last that `next` made, has more than the client sent. Approved calls have their results before
+   * images of earlier ones, so that is not simply what stands at the end.
    */
-  replay(request: ChatRequest, mixed: { readonly turn: Message; readonly outcomes: readonly ToolOutcome[] } | null): readonly Message[];
+  replay(request: ChatRequest): readonly Message[];
 }
 
 export interface SessionServer {

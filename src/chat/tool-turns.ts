@@ -44,8 +44,7 @@ export function unansweredCalls(messages: readonly Message[]): readonly { readon
 }
 
 /** What the last round's request has more than the first one's. */
-export function replayedRounds(first: Conversation, last: Conversation, mixed: { readonly turn: Message; readonly outcomes: readonly ToolOutcome[] } | null): readonly Message[] {
+export function addedMessages(first: Conversation, last: Conversation): readonly Message[] {
   const known = new Set(first.messages);
-  const { messages } = mixed === null ? last : withOutcomes(last, mixed.turn, mixed.outcomes);
-  return messages.filter((message) => !known.has(message));
+  return last.messages.filter((message) => !known.has(message));
 }

@@ -45,6 +45,8 @@ export interface Dialect {
   readonly tools: readonly string[];
   readonly toolChoices: readonly string[];
   readonly messageRules: readonly string[];
+  /** After results of tools only the assistant may speak: images that came of them cannot follow in a message of the user. */
+  readonly assistantAfterTools?: true;
 }
 export const PLAIN_DIALECT: Dialect = { blocks: [], tools: [], toolChoices: [], messageRules: [] };
 

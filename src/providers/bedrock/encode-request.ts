@@ -39,7 +39,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     forcingRefused: facts.claude !== null && thinksByBudget(params.reasoning_effort, modelFieldsOf(passed), facts.claude),
     toolNames: (params.tools ?? []).map(toolName),
   });
-  const { toolConfig, modelFields, answerTool } = encodeTools(params, json, facts, conversation.usesTools);
+  const { toolConfig, modelFields, answerTool } = encodeTools(withoutOwnChoice(request, conversation.usesTools), json, facts, conversation.usesTools);
   const inferenceConfig = encodeInference(params);
   const maxTokens = params.max_completion_tokens ?? params.max_tokens;
   const additionalModelRequestFields = { ...modelFields, ...encodeEffort(params.reasoning_effort, facts, maxTokens) };
@@ -114,6 +114,13 @@ function keepEncoded(path: string, there: Json, added: Json): Json {
 }
 
 /** For explain and the record: where a parameter went that did not keep its name. */
+/** In the last round of a call with tool servers the gateway asks for no more calls; there is no word for that here, and the tools have to stay. */
+function withoutOwnChoice({ params, offered }: ChatRequest, usesTools: boolean): ChatParams {
+  if (!usesTools || offered?.choice !== "none") return params;
+  const { tool_choice: _none, ...others } = params;
+  return others;
+}
+
 function mappedNames(params: ChatParams, json: JsonOutput, facts: FamilyFacts): readonly string[] {
   const effort = { claude: "thinking", nova: "reasoningConfig", gpt_oss: "reasoning_effort", qwen: "reasoning_config" }[facts.reasoning as string];
   const places: readonly (readonly [unknown, string])[] = [

@@ -90,6 +90,8 @@ export const mistral: OpenAICompatibleRow = {
     blocks: ["document_url", "thinking", "reference", "tool_reference"],
     tools: ["web_search", "web_search_premium", "code_interpreter", "image_generation", "document_library", "connector"],
     toolChoices: ["any"],
+    // else 400, code 3230: https://github.com/datapizza-labs/datapizza-ai/issues/98
+    assistantAfterTools: true,
     messageRules: ["image_url_text", "input_audio_text", "file_id_alone", "tool_without_type", "empty_content", "no_content", "arguments_not_text", "call_without_id", "tool_without_id"],
   },
   developerRole: "system",
