@@ -100,10 +100,10 @@ describe("tools", () => {
   });
 });
 
-describe("fields whose engine comes later", () => {
-  test("[d6.1] a tool of type mcp is refused by name, alone and beside others", async () => {
+describe("tool servers", () => {
+  test("[d10.1 d6.1] a tool of type mcp is the gateway's own: a label that nobody registered is 404 with its path, alone and beside others, whatever the provider is", async () => {
     const mcp = { type: "mcp", server_label: "docs" };
-    expect(await outcomeOf({ tools: [mcp] })).toBe("400 not_yet_supported tools[0].type");
-    for (const model of FAMILIES) expect(await outcomeOf({ model, tools: [TOOL, mcp], drop_params: true })).toBe("400 not_yet_supported tools[1].type");
+    expect(await outcomeOf({ tools: [mcp] })).toBe("404 tool_server_not_found tools[0].server_label");
+    for (const model of FAMILIES) expect(await outcomeOf({ model, tools: [TOOL, mcp], drop_params: true })).toBe("404 tool_server_not_found tools[1].server_label");
   });
 });
