@@ -166,12 +166,12 @@ function sendingOf({ answer, tried, settle }: Won<BegunStream>, call: Call): Sen
 }
 
 /** Notes in the record what a stream has said and used by now, and charges it. */
-export function noteStream({ answer: { grammar, usage }, tried }: Pick<Won<BegunStream>, "answer" | "tried">, call: Call): void {
+export function noteStream({ answer: { grammar, part, usage }, tried }: Pick<Won<BegunStream>, "answer" | "tried">, call: Call): void {
   const { record } = call;
   record.finishReasons = [...grammar.finishReasons];
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];
   const reported = grammar.reportedUsage;
-  const used = reported ?? (grammar.hasContent ? usage() : null);
+  const used = reported ?? (grammar.hasContent || (part !== null && grammar.hasGenerated) ? usage() : null);
   if (used === null) return;
   call.noteUsage(used, reported === null);
   charge(call, tried.fitted.request, tried.resolved, used);

@@ -2,6 +2,7 @@
 import { estimatedUsage } from "../accounting/estimate.ts";
 import { usd } from "../accounting/price.ts";
 import type { ChatAnswer } from "../core/chat.ts";
+import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { allOf, attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
@@ -14,18 +15,20 @@ import { guardedAnswer } from "./guard-answer.ts";
 import { strictUsage } from "./strict-fields.ts";
 import { wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 
-export function whole(call: Call): Attempting<WholeAnswer> {
-  return { run: (tried) => tryWhole(tried, call), isEmpty: (answer) => answer.isEmpty, usage: ({ usage, usageEstimated }) => (usageEstimated ? null : usage), discard: () => {} };
+/** `isRound`: it is one of several, whose calls are told apart behind it. */
+export function whole(call: Call, isRound = false): Attempting<WholeAnswer> {
+  return { run: (tried) => tryWhole(tried, call, isRound), isEmpty: (answer) => answer.isEmpty, usage: ({ usage, usageEstimated }) => (usageEstimated ? null : usage), discard: () => {} };
 }
 
 /** One attempt at a plain answer. Throws GatewayError. */
-async function tryWhole(tried: Tried, call: Call): Promise<WholeAnswer> {
+async function tryWhole(tried: Tried, call: Call, isRound: boolean): Promise<WholeAnswer> {
   const { fitted, resolved, route, scope } = tried;
   const opened = await allOf(attempts(fitted.request, resolved, call, scope), scope);
   const answers = opened.length === 1 ? [await decoded(opened[0]!, resolved, call)] : await allDecoded(opened, resolved, call, scope);
   scope.reported = (index) => strictUsage(answers[index]?.usage);
   try {
-    const made = wholeAnswer(mergedAnswer(answers), answerFrame(call, fitted, resolved, route), (generated) => estimatedUsage(fitted.request.messages, generated));
+    const frame = answerFrame(call, fitted, resolved, route);
+    const made = wholeAnswer(mergedAnswer(answers), isRound ? { ...frame, legacyFunctions: false } : frame, (generated) => estimatedUsage(fitted.request.messages, generated));
     if (answers.length === 1) scope.reported = () => (made.usageEstimated ? null : made.usage);
     scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
     return tried.outputGuards.length === 0 ? made : await guarded(made, tried, call);
@@ -67,20 +70,32 @@ async function decoded({ response, decode, attempt }: OpenAnswer, resolved: Trie
   }
 }
 
-export function replyWhole({ answer, tried, settle }: Won<WholeAnswer>, call: Call): Response {
+export function replyWhole(won: Won<WholeAnswer>, call: Call): Response {
+  noteWhole(won, call);
+  const { answer, tried, settle } = won;
+  return sendWhole(answer.body, tried, call, () => settle("success"));
+}
+
+/** Notes in the record what an answer says and used, and charges it. */
+export function noteWhole({ answer, tried }: Won<WholeAnswer>, call: Call): void {
   const { record } = call;
   call.won(tried);
   record.finishReasons = [...answer.finishReasons];
   record.nativeFinishReasons = [...answer.nativeFinishReasons];
   call.noteUsage(answer.usage, answer.usageEstimated);
   charge(call, tried.fitted.request, tried.resolved, answer.usage);
-  if (answer.usageEstimated) record.warnings = [...record.warnings, "usage_estimated"];
-  record.firstContentMs = call.elapsedMs();
-  for (const attempt of tried.scope.attempts) attempt.firstContentMs = attempt.totalMs = record.firstContentMs;
+  record.firstContentMs ??= call.elapsedMs();
+  for (const attempt of tried.scope.attempts) attempt.firstContentMs = attempt.totalMs = call.elapsedMs();
+}
+
+/** `tried`: what the head of the answer names. */
+export function sendWhole(answer: JsonObject, tried: Tried, call: Call, settle: () => void = () => {}): Response {
+  const { record } = call;
+  if (record.usageSource === "estimated") record.warnings = [...record.warnings, "usage_estimated"];
   record.status = 200;
-  const body = JSON.stringify(answer.body);
+  const body = JSON.stringify(answer);
   // the head says what is left once this call is settled
-  settle("success");
+  settle();
   call.settleLimits();
   const headers = answerHeaders(call, tried.fitted, tried.resolved.target, "application/json");
   if (call.tellsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);

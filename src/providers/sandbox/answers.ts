@@ -1,7 +1,8 @@
 // What each sandbox model says: a pure function of the request, so that the same call always has the same answer. One token is one word: a run of
 // characters without white space, with the white space that follows it.
 import type { ChatParams, Message } from "../../core/chat.ts";
-import { isObject, type Json } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type Plan, planOf } from "./planned-calls.ts";
 import { sampleOf } from "./schema-sample.ts";
 
 export interface SandboxRequest extends ChatParams {
@@ -9,9 +10,15 @@ export interface SandboxRequest extends ChatParams {
   readonly messages: readonly Message[];
 }
 
+export interface SandboxCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
 export interface SandboxAnswer {
   readonly words: readonly string[];
-  readonly call: { readonly name: string; readonly arguments: string } | null;
+  readonly calls: readonly SandboxCall[];
   readonly finish: "stop" | "length" | "tool_calls";
 }
 
@@ -21,9 +28,28 @@ const MAX_CHARACTERS = 4 * 1024 * 1024;
 const WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls keep watch above quiet water".split(" ");
 
 export function answerOf(request: SandboxRequest): SandboxAnswer {
+  const plan = request.model === "tools" ? planOf(request.messages, offeredIn(request)) : null;
+  if (plan !== null && !isObject(request.tool_choice)) return planned(plan, request);
   const call = request.model === "tools" || request.model === "assistant" ? firstCall(request) : null;
-  if (call !== null) return { words: [], call, finish: "tool_calls" };
+  if (call !== null) return { words: [], calls: [call], finish: "tool_calls" };
   return bounded(textOf(request), request);
+}
+
+function planned({ calls, called, results }: Plan, request: SandboxRequest): SandboxAnswer {
+  if (calls.length === 0 || request.tool_choice === "none") return bounded(results.length === 0 ? "Nothing was called." : `${results.length === 1 ? "The tool" : "The tools"} said: ${results.map(messageText).join(" | ")}`, request);
+  const offered = offeredIn(request);
+  const made = calls.map(({ name, args }, index) => ({ id: `call_sandbox_${called + index}`, name, arguments: args ?? sampleFor(offered.find((tool) => tool["name"] === name)!, request) }));
+  const said = bounded(`I call ${calls.map(({ name }) => name).join(" and ")}.`, request);
+  return said.finish === "length" ? said : { words: said.words, calls: made, finish: "tool_calls" };
+}
+
+function offeredIn({ tools = [] }: SandboxRequest): readonly JsonObject[] {
+  return tools.flatMap((tool) => (isObject(tool["function"]) ? [tool["function"]] : []));
+}
+
+function sampleFor(tool: JsonObject, request: SandboxRequest): string {
+  const sample = JSON.stringify(sampleOf(tool["parameters"] ?? { type: "object" }));
+  return sample.length <= roomOf(request) ? sample : "{}";
 }
 
 function textOf(request: SandboxRequest): string {
@@ -45,14 +71,13 @@ function jsonOf(request: SandboxRequest): Json {
 }
 
 /** Calls the tool that is forced, else the first that is offered; none when there is none, or when the conversation ends with a result. */
-function firstCall(request: SandboxRequest): SandboxAnswer["call"] {
+function firstCall(request: SandboxRequest): SandboxCall | null {
   if (request.tool_choice === "none" || request.messages.at(-1)?.role === "tool") return null;
-  const offered = (request.tools ?? []).flatMap((tool) => (isObject(tool["function"]) ? [tool["function"]] : []));
+  const offered = offeredIn(request);
   const forced = isObject(request.tool_choice) && isObject(request.tool_choice["function"]) ? request.tool_choice["function"]["name"] : undefined;
   const chosen = forced === undefined ? offered[0] : offered.find((tool) => tool["name"] === forced);
   if (chosen === undefined) return null;
-  const sample = JSON.stringify(sampleOf((chosen["parameters"]) ?? { type: "object" }));
-  return { name: chosen["name"] as string, arguments: sample.length <= roomOf(request) ? sample : "{}" };
+  return { id: "call_sandbox_0", name: chosen["name"] as string, arguments: sampleFor(chosen, request) };
 }
 
 function roomOf(request: SandboxRequest): number {
@@ -65,7 +90,7 @@ function bounded(whole: string, request: SandboxRequest): SandboxAnswer {
   const room = roomOf(request);
   const said = wordsOf(stopped.slice(0, room));
   const bound = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
-  return said.length > bound ? { words: said.slice(0, bound), call: null, finish: "length" } : { words: said, call: null, finish: stopped.length > room ? "length" : "stop" };
+  return said.length > bound ? { words: said.slice(0, bound), calls: [], finish: "length" } : { words: said, calls: [], finish: stopped.length > room ? "length" : "stop" };
 }
 
 export function wordsOf(text: string): readonly string[] {

@@ -3,7 +3,7 @@
 import type { CancelSignal } from "../../core/cancellation.ts";
 import { textOf } from "../../wire/body-text.ts";
 import { type UpstreamBody, type UpstreamCall, type UpstreamClient, UpstreamFault, type UpstreamRequest, type UpstreamResponse } from "../../wire/upstream.ts";
-import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
+import { answerOf, promptTokens, type SandboxAnswer, type SandboxCall, type SandboxRequest } from "./answers.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";
 
@@ -101,7 +101,7 @@ function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void>
 }
 
 function wholeOf(request: SandboxRequest, answer: SandboxAnswer) {
-  const message = { role: "assistant", content: answer.call === null ? answer.words.join("") : null, refusal: null, ...(answer.call !== null && { tool_calls: [{ id: "call_sandbox_0", type: "function", function: answer.call }] }) };
+  const message = { role: "assistant", content: answer.calls.length === 0 || answer.words.length > 0 ? answer.words.join("") : null, refusal: null, ...(answer.calls.length > 0 && { tool_calls: answer.calls.map(({ id, ...called }) => ({ id, type: "function", function: called })) }) };
   const choices = Array.from({ length: request.n ?? 1 }, (_, index) => ({ index, message, logprobs: null, finish_reason: answer.finish }));
   return { id: "chatcmpl-sandbox", object: "chat.completion", created: CREATED, model: request.model, choices, usage: usageOf(request, answer) };
 }
@@ -110,7 +110,7 @@ function* streamOf(request: SandboxRequest, answer: SandboxAnswer): Generator<Pi
   const event = (choices: readonly unknown[], rest: object = {}): string => `data: ${JSON.stringify({ id: "chatcmpl-sandbox", object: "chat.completion.chunk", created: CREATED, model: request.model, choices, ...rest })}\n\n`;
   const choice = (index: number, delta: object, finish: string | null = null) => ({ index, delta, logprobs: null, finish_reason: finish });
   const indexes = Array.from({ length: request.n ?? 1 }, (_, index) => index);
-  const deltas = answer.call === null ? answer.words.map((content) => ({ content })) : callDeltas(answer.call);
+  const deltas = [...answer.words.map((content) => ({ content })), ...answer.calls.flatMap(callDeltas)];
   yield indexes.map((index) => event([choice(index, { role: "assistant", content: "" })])).join("");
   for (let at = 0; at < deltas.length; at += EVENTS_PER_READ) {
     const batch = deltas.slice(at, at + EVENTS_PER_READ);
@@ -121,14 +121,14 @@ function* streamOf(request: SandboxRequest, answer: SandboxAnswer): Generator<Pi
   yield indexes.map((index) => event([choice(index, {}, answer.finish)])).join("") + event([], { usage: usageOf(request, answer) }) + "data: [DONE]\n\n";
 }
 
-function callDeltas(call: NonNullable<SandboxAnswer["call"]>): readonly object[] {
-  const opening = { tool_calls: [{ index: 0, id: "call_sandbox_0", type: "function", function: { name: call.name, arguments: "" } }] };
+function callDeltas(call: SandboxCall, index: number): readonly object[] {
+  const opening = { tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }] };
   const parts = call.arguments.match(/[\s\S]{1,8}/g) ?? [];
-  return [opening, ...parts.map((part) => ({ tool_calls: [{ index: 0, function: { arguments: part } }] }))];
+  return [opening, ...parts.map((part) => ({ tool_calls: [{ index, function: { arguments: part } }] }))];
 }
 
 function usageOf(request: SandboxRequest, answer: SandboxAnswer) {
   const prompt = promptTokens(request.messages);
-  const completion = (answer.call === null ? answer.words.length : 1) * (request.n ?? 1);
+  const completion = (answer.words.length + answer.calls.length) * (request.n ?? 1);
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

@@ -1,0 +1,150 @@
+// The rounds of one call with tools (decisions 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
+// the model, until it answers, calls what is the client's to run, or has had all its rounds. Plain answers and streams go by the same rules.
+import type { ChatRequest, FinishReason, Message, ToolCall } from "../core/chat.ts";
+import { asGatewayError, GatewayError } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ToolActivity, ToolRun } from "../core/tool.ts";
+import { AnswerThread } from "./answer-thread.ts";
+import type { Call } from "./call.ts";
+import type { Tried } from "./complete.ts";
+import type { Prepared, RouteCandidate, RouteLeg } from "./legs.ts";
+import type { ToolOutcome, ToolSession } from "./tool-session.ts";
+
+export type Tell = (activity: ToolActivity) => void;
+
+/** What follows a round. */
+export interface AfterRound {
+  /** Calls that run here now. */
+  readonly ours: readonly ToolCall[];
+  /** The answer ends with this round. */
+  readonly ends: boolean;
+  /** It ends although the model wants more of ours, and nothing else stands in the answer for it. */
+  readonly isCut: boolean;
+}
+
+export class ToolRounds {
+  readonly thread: AnswerThread;
+  readonly #session: ToolSession;
+  readonly #call: Call;
+  readonly #prepare: (request: ChatRequest) => Prepared;
+  /** Messages of the conversation before this answer. */
+  readonly #sent: number;
+  #request: ChatRequest;
+  #last: Tried | null = null;
+  /** Calls that ran, in the order in which the model made them. */
+  readonly #runs: JsonObject[] = [];
+
+  /** `prepare`: what a request may be answered by. Throws `unsupported_value`. */
+  constructor(session: ToolSession, prepare: (request: ChatRequest) => Prepared, call: Call) {
+    const { n } = session.request.params;
+    if (n !== undefined && n > 1) throw new GatewayError("unsupported_value", `n must be 1 with tools of type mcp, whose rounds are those of one answer; got ${n}.`, { param: "n" });
+    this.#session = session;
+    this.#call = call;
+    this.#prepare = prepare;
+    this.#request = session.request;
+    this.#sent = session.request.messages.length;
+    this.thread = new AnswerThread((name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway");
+  }
+
+  /** What the next round may be answered by: who answered the one before is asked first, for what it signed is good with nobody else. */
+  prepared(): Prepared {
+    const prepared = this.#prepare(this.#request);
+    if (this.#last === null) return prepared;
+    // until somebody else answers
+    this.#call.won(this.#last);
+    return continuedAt(prepared, this.#last.candidate);
+  }
+
+  /** Runs what the client has approved, before the first round. */
+  async runApproved(tell: Tell): Promise<void> {
+    if (this.#session.approved.length > 0) await this.run(null, this.#session.approved, tell);
+  }
+
+  /** A round is over; this is the turn that it made. */
+  after(tried: Tried, turn: Message, finish: FinishReason | null): AfterRound {
+    this.#last = tried;
+    const calls = turn.tool_calls ?? [];
+    const ours = calls.filter((call) => this.#session.ownerOf(call) === "gateway");
+    if (ours.length === 0) return { ours, ends: true, isCut: false };
+    // of what was cut off nobody knows whether it is whole
+    const isWhole = finish !== "length" && finish !== "content_filter";
+    if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) return { ours: [], ends: true, isCut: isWhole && ours.length === calls.length };
+    return { ours, ends: ours.length < calls.length, isCut: false };
+  }
+
+  /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
+  async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
+    const round = turn === null ? 0 : this.#call.record.rounds;
+    const first = this.#runs.length;
+    this.#runs.push(...calls.map(({ id }) => ({ call_id: id })));
+    this.#call.waitBegins();
+    let outcomes: readonly ToolOutcome[];
+    try {
+      outcomes = await Promise.all(calls.map((call, index) => this.#runOne(call, round, first + index, tell)));
+    } catch (thrown) {
+      // the others are not waited for
+      this.#call.abandon(thrown);
+      throw thrown;
+    } finally {
+      this.#call.waitEnds();
+    }
+    this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
+  }
+
+  async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {
+    const { record, underWay } = this.#call;
+    let run: ToolRun | null = null;
+    const spanId = this.#call.newSpanId();
+    const end = (): void => {
+      underWay.delete(end);
+      if (run === null) return;
+      run.totalMs ??= this.#call.elapsedMs();
+      if (this.#call.signal.aborted) run.code ??= asGatewayError(this.#call.signal.reason).code;
+    };
+    underWay.add(end);
+    const hear: Tell = (activity) => {
+      const { type, server_label: server, tool, duration_ms: ms, error } = activity;
+      if (type === "tool_start") record.tools.push((run = { callId: call.id, server, tool, round, startMs: this.#call.elapsedMs(), totalMs: null, code: null, isError: false, resultBytes: null, spanId }));
+      else {
+        this.#runs[place] = { call_id: call.id, server_label: server, tool, round, status: type === "tool_end" ? "ok" : "error", duration_ms: ms ?? 0, ...(error !== undefined && { error }) };
+        if (run !== null) run.totalMs = this.#call.elapsedMs();
+      }
+      tell(activity);
+    };
+    try {
+      const outcome = await this.#session.run(call, round, hear, spanId);
+      if (run !== null) Object.assign(run as ToolRun, { code: outcome.code, isError: outcome.isError, resultBytes: outcome.bytes });
+      return outcome;
+    } catch (thrown) {
+      if (run !== null) Object.assign(run as ToolRun, { code: asGatewayError(thrown).code, isError: true });
+      throw thrown;
+    } finally {
+      end();
+    }
+  }
+
+  /** `x_gateway_mcp` of the answer. */
+  told(): JsonObject {
+    const replay = this.#request.messages.slice(this.#sent);
+    return { rounds: this.#call.record.rounds, calls: this.#runs, ...(replay.length > 0 && { replay }) };
+  }
+}
+
+/** The same, with one of its candidates before all others. */
+function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
+  for (const leg of legsOf(prepared)) {
+    const same = leg.candidates.find(({ key, variant, route, insteadOf }) => key === last.key && variant === last.variant && route.name === last.route.name && insteadOf === last.insteadOf);
+    if (same !== undefined) return { ...prepared, legs: [{ ...leg, label: `${same.target.name}, which answered before`, candidates: [same], stickyKey: null }, ...prepared.legs] };
+  }
+  return prepared;
+}
+
+function* legsOf({ legs, contentPolicyLegs, contextLeg }: Prepared): Generator<RouteLeg> {
+  yield* legs;
+  yield* contentPolicyLegs;
+  for (const { candidates } of legs)
+    for (const candidate of candidates) {
+      const leg = contextLeg(candidate);
+      if (leg !== null) yield leg;
+    }
+}
