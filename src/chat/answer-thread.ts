@@ -127,10 +127,10 @@ export class RoundPart {
   }
 
   /** An id that no other call of the answer has. */
-  callId(wanted: string | null, fallback: string): string {
-    const own = this.continues ? `${fallback}_${this.round}` : fallback;
-    const id = wanted === null ? own : strictCallId(wanted);
-    const made = this.callIds.has(id) ? strictCallId(`${id}_${own}`) : id;
+  callId(wanted: string): string {
+    const id = strictCallId(wanted);
+    let made = id;
+    for (let number = this.round; this.callIds.has(made); number++) made = strictCallId(`${id}_${number}`);
     this.callIds.add(made);
     return made;
   }

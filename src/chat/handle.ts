@@ -2,8 +2,7 @@
 // them leave by one door.
 import { authorize } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
-import type { CallOptions } from "../core/chat.ts";
-import { GatewayError } from "../core/errors.ts";
+import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
 import { Call, type Peers } from "./call.ts";
 import { complete } from "./complete.ts";
@@ -15,8 +14,10 @@ import { prepare } from "./legs.ts";
 import { openToolSession } from "./open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
 import { readBody } from "./read-body.ts";
+import { replyRounds } from "./reply-rounds.ts";
 import { replyStream, streaming } from "./reply-stream.ts";
 import { replyWhole, whole } from "./reply-whole.ts";
+import { ToolRounds } from "./tool-rounds.ts";
 
 /** Answers `POST /api/v1/chat/completions`. Never throws: every failure is an answer. */
 export async function handleChat(http: Request, context: ChatContext, peers: Peers | null = null): Promise<Response> {
@@ -38,13 +39,13 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;
 
+    const prepared = (request: ChatRequest) => prepare(request, principal, http.headers, call, call.limited?.caller.degradeTo);
     const opening = openToolSession(sent, principal, call);
     const session = opening === null ? null : await opening;
-    const prepared = prepare(session?.request ?? sent, principal, http.headers, call, call.limited?.caller.degradeTo);
-    if (explains) answer = await replyExplained(prepared, principal, http.headers, call, session);
-    else if (session !== null) throw new GatewayError("not_yet_supported", "Tools of type mcp are not run yet.", { param: "tools[0].type" });
-    else if (sent.params.stream === true) answer = await replyStream(complete(prepared, call, streaming(call)), call);
-    else answer = replyWhole(await complete(prepared, call, whole(call)), call);
+    if (explains) answer = await replyExplained(prepared(session?.request ?? sent), principal, http.headers, call, session);
+    else if (session !== null) answer = await replyRounds(new ToolRounds(session, prepared, call), call);
+    else if (sent.params.stream === true) answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
+    else answer = replyWhole(await complete(prepared(sent), call, whole(call)), call);
   } catch (thrown) {
     answer = call.fail(thrown);
   }

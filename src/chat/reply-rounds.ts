@@ -15,7 +15,11 @@ import type { Sending } from "./stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
-export async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Response> {
+export function replyRounds(rounds: ToolRounds, call: Call): Promise<Response> {
+  return call.record.stream ? replySending(begunRounds(rounds, call), call) : replyWholeRounds(rounds, call);
+}
+
+async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Response> {
   await rounds.runApproved(() => {});
   const joined = new JoinedAnswer();
   let first: Tried | null = null;
@@ -70,7 +74,7 @@ class JoinedAnswer {
     }
     this.#details.push(...part.details(details));
     if (Array.isArray(annotations)) this.#annotations.push(...part.annotations(annotations as readonly Json[]));
-    for (const { id, function: called, extra_content: extra } of calls) part.addCall(part.callId(id, id), called.name, called.arguments, extra);
+    for (const { id, function: called, extra_content: extra } of calls) part.addCall(part.callId(id), called.name, called.arguments, extra);
     const { content, reasoning_content, refusal } = this.#message;
     this.#message = { ...rest, content, refusal, reasoning_content };
     const logprobs = choice["logprobs"] as JsonObject | null;
@@ -97,10 +101,6 @@ class JoinedAnswer {
 
 function choiceOf(body: JsonObject): JsonObject {
   return (body["choices"] as readonly JsonObject[])[0]!;
-}
-
-export function replyStreamRounds(rounds: ToolRounds, call: Call): Promise<Response> {
-  return replySending(begunRounds(rounds, call), call);
 }
 
 async function begunRounds(rounds: ToolRounds, call: Call): Promise<Sending> {

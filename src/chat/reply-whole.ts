@@ -84,7 +84,6 @@ export function noteWhole({ answer, tried }: Won<WholeAnswer>, call: Call): void
   record.nativeFinishReasons = [...answer.nativeFinishReasons];
   call.noteUsage(answer.usage, answer.usageEstimated);
   charge(call, tried.fitted.request, tried.resolved, answer.usage);
-  record.firstContentMs ??= call.elapsedMs();
   for (const attempt of tried.scope.attempts) attempt.firstContentMs = attempt.totalMs = call.elapsedMs();
 }
 
@@ -92,6 +91,7 @@ export function noteWhole({ answer, tried }: Won<WholeAnswer>, call: Call): void
 export function sendWhole(answer: JsonObject, tried: Tried, call: Call, settle: () => void = () => {}): Response {
   const { record } = call;
   if (record.usageSource === "estimated") record.warnings = [...record.warnings, "usage_estimated"];
+  record.firstContentMs = call.elapsedMs();
   record.status = 200;
   const body = JSON.stringify(answer);
   // the head says what is left once this call is settled

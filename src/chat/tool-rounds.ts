@@ -1,7 +1,7 @@
 // The rounds of one call with tools (decisions 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
 // the model, until it answers, calls what is the client's to run, or has had all its rounds. Plain answers and streams go by the same rules.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../core/chat.ts";
-import { asGatewayError, GatewayError } from "../core/errors.ts";
+import { asGatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ToolActivity, ToolRun } from "../core/tool.ts";
 import { AnswerThread } from "./answer-thread.ts";
@@ -27,28 +27,29 @@ export class ToolRounds {
   readonly #session: ToolSession;
   readonly #call: Call;
   readonly #prepare: (request: ChatRequest) => Prepared;
-  /** Messages of the conversation before this answer. */
-  readonly #sent: number;
   #request: ChatRequest;
+  /** Of the next round, where it has been made. */
+  #prepared: Prepared | null;
+  /** The last turn, where the client has calls to run as well. */
+  #mixed: { readonly turn: Message; readonly outcomes: readonly ToolOutcome[] } | null = null;
   #last: Tried | null = null;
   /** Calls that ran, in the order in which the model made them. */
   readonly #runs: JsonObject[] = [];
 
-  /** `prepare`: what a request may be answered by. Throws `unsupported_value`. */
+  /** `prepare`: what a request may be answered by. Throws what it throws. */
   constructor(session: ToolSession, prepare: (request: ChatRequest) => Prepared, call: Call) {
-    const { n } = session.request.params;
-    if (n !== undefined && n > 1) throw new GatewayError("unsupported_value", `n must be 1 with tools of type mcp, whose rounds are those of one answer; got ${n}.`, { param: "n" });
     this.#session = session;
     this.#call = call;
     this.#prepare = prepare;
     this.#request = session.request;
-    this.#sent = session.request.messages.length;
+    // what cannot be answered runs no tool
+    this.#prepared = prepare(this.#request);
     this.thread = new AnswerThread((name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway");
   }
 
   /** What the next round may be answered by: who answered the one before is asked first, for what it signed is good with nobody else. */
   prepared(): Prepared {
-    const prepared = this.#prepare(this.#request);
+    const prepared = this.#prepared ?? this.#prepare(this.#request);
     if (this.#last === null) return prepared;
     // until somebody else answers
     this.#call.won(this.#last);
@@ -74,13 +75,23 @@ export class ToolRounds {
 
   /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
   async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
+    const outcomes = await this.#outcomes(turn, calls, tell);
+    if (turn !== null && calls.length < (turn.tool_calls?.length ?? 0)) {
+      this.#mixed = { turn, outcomes };
+      return;
+    }
+    const round = turn === null ? 0 : this.#call.record.rounds;
+    this.#prepared = null;
+    this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
+  }
+
+  async #outcomes(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<readonly ToolOutcome[]> {
     const round = turn === null ? 0 : this.#call.record.rounds;
     const first = this.#runs.length;
     this.#runs.push(...calls.map(({ id }) => ({ call_id: id })));
     this.#call.waitBegins();
-    let outcomes: readonly ToolOutcome[];
     try {
-      outcomes = await Promise.all(calls.map((call, index) => this.#runOne(call, round, first + index, tell)));
+      return await Promise.all(calls.map((call, index) => this.#runOne(call, round, first + index, tell)));
     } catch (thrown) {
       // the others are not waited for
       this.#call.abandon(thrown);
@@ -88,7 +99,6 @@ export class ToolRounds {
     } finally {
       this.#call.waitEnds();
     }
-    this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
   }
 
   async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {
@@ -113,10 +123,10 @@ export class ToolRounds {
     };
     try {
       const outcome = await this.#session.run(call, round, hear, spanId);
-      if (run !== null) Object.assign(run as ToolRun, { code: outcome.code, isError: outcome.isError, resultBytes: outcome.bytes });
+      if (run !== null) Object.assign(run, { code: outcome.code, isError: outcome.isError, resultBytes: outcome.bytes });
       return outcome;
     } catch (thrown) {
-      if (run !== null) Object.assign(run as ToolRun, { code: asGatewayError(thrown).code, isError: true });
+      if (run !== null) Object.assign(run, { code: asGatewayError(thrown).code, isError: true });
       throw thrown;
     } finally {
       end();
@@ -125,7 +135,7 @@ export class ToolRounds {
 
   /** `x_gateway_mcp` of the answer. */
   told(): JsonObject {
-    const replay = this.#request.messages.slice(this.#sent);
+    const replay = this.#session.replay(this.#request, this.#mixed);
     return { rounds: this.#call.record.rounds, calls: this.#runs, ...(replay.length > 0 && { replay }) };
   }
 }

@@ -26,6 +26,7 @@ import { SANDBOX_SCHEME, sandboxUpstream } from "../../src/providers/sandbox/ups
 import { type Ledger, noLedger } from "../../src/store/ledger.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 import { openCredentialLender, type Refused } from "../../src/credentials/lender.ts";
+import type { FakeToolServers } from "./fake-tools.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
 
 export const LIMITS: ServerLimits = {
@@ -62,6 +63,8 @@ export interface StubOptions {
   readonly providers?: readonly ProviderSettings[];
   /** Calls are not traced, if left out. */
   readonly tracing?: Tracing;
+  /** Servers of tools that calls may use; none, if left out. */
+  readonly tools?: FakeToolServers;
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Why no call may run now; never, if left out. */
@@ -80,7 +83,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), tenantProviders: new Map(), projectProviders: new Map(), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, policies: NO_POLICIES, toolServers: NO_TOOL_SERVERS, webhooks: NO_WEBHOOKS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
+    prices: NO_PRICES, policies: NO_POLICIES, toolServers: options.tools?.set ?? NO_TOOL_SERVERS, webhooks: NO_WEBHOOKS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
@@ -108,7 +111,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     tracing: options.tracing ?? null,
     integrations: null,
     events: NO_EVENTS,
-    toolServers: noToolServers,
+    toolServers: options.tools?.toolServers ?? noToolServers,
     ledger: options.ledger ?? noLedger,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
