@@ -30,8 +30,6 @@ export class ToolRounds {
   #request: ChatRequest;
   /** Of the next round, where it has been made. */
   #prepared: Prepared | null;
-  /** The last turn, where the client has calls to run as well. */
-  #mixed: { readonly turn: Message; readonly outcomes: readonly ToolOutcome[] } | null = null;
   #last: Tried | null = null;
   /** Calls that ran, in the order in which the model made them. */
   readonly #runs: JsonObject[] = [];
@@ -76,10 +74,6 @@ export class ToolRounds {
   /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
   async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
     const outcomes = await this.#outcomes(turn, calls, tell);
-    if (turn !== null && calls.length < (turn.tool_calls?.length ?? 0)) {
-      this.#mixed = { turn, outcomes };
-      return;
-    }
     const round = turn === null ? 0 : this.#call.record.rounds;
     this.#prepared = null;
     this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
@@ -135,7 +129,7 @@ export class ToolRounds {
 
   /** `x_gateway_mcp` of the answer. */
   told(): JsonObject {
-    const replay = this.#session.replay(this.#request, this.#mixed);
+    const replay = this.#session.replay(this.#request);
     return { rounds: this.#call.record.rounds, calls: this.#runs, ...(replay.length > 0 && { replay }) };
   }
 }

@@ -79,7 +79,9 @@ export function fakeToolServers(servers: Readonly<Record<string, Readonly<Record
         now -= 1;
       }
     },
+    test: ({ label }) => Promise.resolve({ transport: "streamable_http", protocolVersion: "2025-11-25", name: label, version: null, connectMs: 0, listMs: 0, tools: Object.keys(servers[label]!).length }),
+    configured: () => {},
     close: () => Promise.resolve(),
   };
-  return { toolServers, set: { of: () => known }, calls, mostAtOnce: () => most };
+  return { toolServers, set: { of: () => known, keys: new Set(known.keys()) }, calls, mostAtOnce: () => most };
 }
