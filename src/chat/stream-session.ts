@@ -49,10 +49,13 @@ export class StreamSession {
   #rest: string | null = null;
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
+  /** Null: no integration wants to hear of its pieces. */
+  readonly #tellPiece: ((characters: number, atMs: number) => void) | null;
 
   constructor(begun: Promise<Sending>, call: Call) {
     this.#begun = begun;
     this.#call = call;
+    this.#tellPiece = call.context.integrations?.chunks?.(call.record) ?? null;
     // while the head waits alone nobody may be listening any more
     begun.catch(() => {});
     call.signal.addEventListener("abort", this);
@@ -103,6 +106,7 @@ export class StreamSession {
           if (this.#left) return;
           if (text === null) return controller.close();
           controller.enqueue(text);
+          if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.elapsedMs());
           // until it reads on, it is the client that is waited for
           this.#awaitsClient = true;
           this.#call.waitBegins();

@@ -97,10 +97,12 @@ if (parentPort !== null) {
   const { integrations, figures: buffer } = workerData as IntegrationSetup;
   const figures = sharedFigures(integrations.length, buffer);
   const queues = openQueues(integrations, figures, (news) => port.postMessage(news));
-  setInterval(() => {
+  const beat = (): void => {
     figures.addShared("beats", 1);
     figures.setShared("heapMib", Math.ceil(heapSize() / MIB));
-  }, BEAT_MS);
+  };
+  beat();
+  setInterval(beat, BEAT_MS);
   const end = async (withinMs: number): Promise<void> => {
     await Promise.all(queues.map((queue) => queue.end(withinMs)));
     port.postMessage({ kind: "ended" } satisfies IntegrationNews);

@@ -34,11 +34,8 @@ export interface Integrations extends Observer {
   end(withinMs: number): Promise<void>;
 }
 
-export interface StreamChunks {
-  /** Asked once for each stream. */
-  wants(record: CallRecord): boolean;
-  tell(record: CallRecord, chunk: StreamChunk): void;
-}
+/** Asked once for each stream; null: nobody wants to hear of it. `characters` of a piece that goes to the client, at `atMs` from the arrival of the call. */
+export type StreamChunks = (record: CallRecord) => ((characters: number, atMs: number) => void) | null;
 
 interface Member {
   readonly integration: Integration;
@@ -46,6 +43,8 @@ interface Member {
   /** Its place in its thread. */
   readonly place: number;
   readonly wants: ((record: CallRecord) => boolean) | null;
+  /** The same of a call that has not ended. */
+  readonly begins: ((record: CallRecord) => boolean) | null;
   contentsLeftOut: number;
 }
 
@@ -107,7 +106,7 @@ function groupOf(integrations: readonly Integration[], hangMs: number, maxHeapBy
   };
   const onLost = (why: string): void => log.warn({ integrations: integrations.map(({ name }) => name), error_detail: why }, "the thread of integrations ended and is begun again");
   const thread = new IntegrationThread({ integrations, hangMs, maxHeapBytes, onNews, onLost, begin: (workerData: IntegrationSetup) => new Worker(new URL("./integration-worker.ts", import.meta.url), { workerData }) });
-  const members = integrations.map((integration, place): Member => ({ integration, thread, place, wants: compileScope(integration.settings.scope), contentsLeftOut: 0 }));
+  const members = integrations.map((integration, place): Member => ({ integration, thread, place, wants: compileScope(integration.settings.scope), begins: compileScope({ ...integration.settings.scope, only: "all" }), contentsLeftOut: 0 }));
   const bits = (chosen: (member: Member) => boolean): number => members.reduce((mask, member) => (chosen(member) ? mask | (1 << member.place) : mask), 0);
   return { thread, members, always: bits(({ wants }) => wants === null), choosy: members.filter(({ wants }) => wants !== null), withContent: bits(({ integration }) => integration.settings.content) };
 }
@@ -152,10 +151,16 @@ function publish(groups: readonly Group[], record: CallRecord, content: CallCont
   }
 }
 
+/** Of a call that has not ended: one that wants errors alone is told of every call that may become one. */
+function isInScope({ members }: Group, record: CallRecord): boolean {
+  const { begins } = members[0]!;
+  return begins === null || begins(record);
+}
+
 function tellStart(groups: readonly Group[], record: CallRecord): void {
   let json: string | null = null;
   for (const group of groups) {
-    if (maskOf(group, record) === 0) continue;
+    if (!isInScope(group, record)) continue;
     json ??= JSON.stringify(startOf(record));
     group.thread.add(1, lineOf("start", 1, json, null));
   }
@@ -168,12 +173,14 @@ function startOf({ traceId, startedAtMs, tokenId, tenantId, projectId, userId, e
 function chunksOf(groups: readonly Group[]): StreamChunks | null {
   const listeners = groups.map((group) => ({ group, sample: (group.members[0]!.integration.settings as CallbackSettings).streamChunks })).filter(({ sample }) => sample > 0);
   if (listeners.length === 0) return null;
-  const listening = (record: CallRecord) => listeners.filter(({ group, sample }) => isSampled(record.traceId, sample) && maskOf(group, record) !== 0);
-  return {
-    wants: (record) => listening(record).length > 0,
-    tell(record, chunk) {
-      const json = JSON.stringify(chunk);
-      for (const { group } of listening(record)) group.thread.add(1, lineOf("chunk", 1, json, null));
-    },
+  return (record) => {
+    // how it ends is not known yet
+    const listening = listeners.filter(({ group, sample }) => isSampled(record.traceId, sample) && isInScope(group, record));
+    if (listening.length === 0) return null;
+    let index = 0;
+    return (characters, atMs) => {
+      const json = JSON.stringify({ traceId: record.traceId, index: index++, atMs, characters } satisfies StreamChunk);
+      for (const { group } of listening) group.thread.add(1, lineOf("chunk", 1, json, null));
+    };
   };
 }

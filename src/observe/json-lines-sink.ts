@@ -56,7 +56,7 @@ class LineFile implements Sink {
     const file = await this.#current(bytes.length);
     try {
       let written = 0;
-      while (written < bytes.length) written += (await file.handle.write(bytes, written, bytes.length - written, file.size + written)).bytesWritten;
+      while (written < bytes.length) written += (await file.handle.write(bytes, written, bytes.length - written)).bytesWritten;
       file.size += bytes.length;
     } catch (fault) {
       // half a line would make the next one unreadable
@@ -75,8 +75,10 @@ class LineFile implements Sink {
   async #current(more: number): Promise<OpenFile> {
     const { maxBytes, rotateMs } = this.#settings;
     let file = this.#file;
+    const found = file === null ? null : await stat(this.#path).catch(() => null);
+    if (file !== null && found?.ino === file.inode) file.size = found.size;
     // somebody has moved or removed it
-    if (file !== null && (await stat(this.#path).catch(() => null))?.ino !== file.inode) {
+    else if (file !== null) {
       this.#file = null;
       await file.handle.close();
       file = null;
@@ -92,7 +94,7 @@ class LineFile implements Sink {
   }
 
   async #open(): Promise<OpenFile> {
-    const handle = await open(this.#path, constants.O_RDWR | constants.O_CREAT, OWNER_ONLY);
+    const handle = await open(this.#path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, OWNER_ONLY);
     try {
       const { ino, size, birthtimeMs, mtimeMs } = await handle.stat();
       const whole = await wholeLines(handle, size);

@@ -62,6 +62,8 @@ export class SinkQueue<T> {
   #firstWaitingMs = 0;
   #endsAtMs: number | null = null;
   #wake: (() => void) | null = null;
+  /** The delivery that is under way has no more time; null: none is. */
+  #timeIsOver: (() => void) | null = null;
   readonly #running: Promise<void>;
 
   constructor(options: SinkQueueOptions<T>) {
@@ -83,7 +85,9 @@ export class SinkQueue<T> {
   async end(withinMs: number): Promise<void> {
     this.#endsAtMs = this.#options.clock.monotonic() + withinMs;
     this.#wake?.();
+    const timer = setTimeout(() => this.#timeIsOver?.(), withinMs);
     await this.#running;
+    clearTimeout(timer);
     this.#shed("shutdown", this.#take(this.#length).length);
     this.#tellQueued();
     await Promise.race([this.#receiver?.close().catch(() => {}), Bun.sleep(Math.max(GRACE_MS, this.#leftMs()))]);
@@ -190,10 +194,13 @@ export class SinkQueue<T> {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
+      this.#timeIsOver = () => {
+        if (abort.signal.aborted) return;
+        clearTimeout(timer);
         abort.abort(new SinkFault(`no answer within ${Math.round(timeoutMs)} ms`, { isRetryable: true }));
         timer = setTimeout(() => reject(abort.signal.reason as SinkFault), GRACE_MS);
-      }, timeoutMs);
+      };
+      timer = setTimeout(this.#timeIsOver, timeoutMs);
     });
     const work = async (): Promise<void | Rejected> => (this.#receiver ??= await open()).deliver(batch.map((item) => item.value()), abort.signal);
     try {
@@ -209,7 +216,7 @@ export class SinkQueue<T> {
       return thrown instanceof SinkFault ? thrown : new SinkFault(thrown instanceof Error ? thrown.message : String(thrown), { isRetryable: true });
     } finally {
       clearTimeout(timer);
-      late.catch(() => {});
+      this.#timeIsOver = null;
     }
   }
 
