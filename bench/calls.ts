@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { table } from "../docs/markdown.ts";
 import type { CallRecord } from "../src/core/record.ts";
-import type { CallStore } from "../src/store/calls.ts";
+import type { CallStore, LogFilter } from "../src/store/calls.ts";
 import { rowOf } from "../src/store/journal-row.ts";
 import { openSqliteCalls } from "../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
@@ -69,13 +69,13 @@ function record(number: number, rows: number): CallRecord {
   const prompt = 200 + (mixed % 4000);
   const completion = 20 + (mixed % 800);
   return {
-    traceId: `${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(24, "0")}`, startedAtMs: FROM + Math.floor((number / rows) * DAYS * DAY_MS), clientRequestId: null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 3,
+    traceId: `${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(24, "0")}`, startedAtMs: FROM + Math.floor((number / rows) * DAYS * DAY_MS), clientRequestId: number % 10 === 7 ? `req-${number}` : null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 3,
     tokenId: `token${token}`, tenantId: `tenant-${token % 10}`, projectId: `project-${token % 40}`, userId: null, endUser: mixed % 3 === 0 ? `user-${mixed % 5000}` : null, modelAsked: "openai:model", route: token % 2 === 0 ? "fast" : "direct",
     provider: model % 4 === 0 ? "anthropic" : "openai", model: MODELS[model]!, stream: mixed % 2 === 0, explained: false, status: failed ? 502 : 200, code: failed ? "upstream_error" : null, errorDetail: null,
     fates: { temperature: "native", max_completion_tokens: "native" }, messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
     attempts: [{ provider: "openai", model: "model", status: failed ? 500 : 200, code: failed ? "upstream_error" : null, round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, nativeCode: null, retryAfterMs: null, headMs: 320, firstContentMs: 400, totalMs: 1500 }],
     finishReasons: ["stop"], nativeFinishReasons: [], usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }, usageSource: failed ? null : "provider",
-    cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" }, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: { team: "search" },
+    cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" }, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: { team: "search", session: `s${mixed % 50_000}` },
     firstContentMs: 400, totalMs: mixed % 20_000, ownMs: 0.2,
   };
 }
@@ -91,6 +91,7 @@ async function questions(calls: CallStore): Promise<Readonly<Record<string, numb
     "a page of failed calls of one tenant": () => calls.listCalls({ limit: 100 }, { tenantId: "tenant-3", outcome: "failed" }),
     "a page of one token and one model": () => calls.listCalls({ limit: 100 }, { tokenId: "token17", model: "model-5" }),
     "calls of an end user that there is not: everything is looked at": () => calls.listCalls({ limit: 100 }, { endUser: "nobody" }),
+    ...lookUps(calls, middle),
     "one call with its record": () => calls.findCall(traceId, "tenant-3"),
     "usage of one tenant by day": () => calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["day"], order: "group" }),
     "usage of all by tenant and model, totals": async () => [await calls.usage({ limit: 1000 }, { by: ["tenant", "model"], order: "cost" }), await calls.usageTotals({})],
@@ -110,6 +111,27 @@ async function questions(calls: CallStore): Promise<Readonly<Record<string, numb
   }
   return took;
 }
+
+/** The log by each of its filters alone and by what is asked together: what is frequent, what is rare, what there is not. */
+function lookUps(calls: CallStore, middle: number): Readonly<Record<string, () => Promise<unknown>>> {
+  const tenantId = "tenant-3";
+  const project = { tenantId, projectId: "project-3" };
+  const asked: Readonly<Record<string, Partial<LogFilter>>> = {
+    "all": {}, "oldest first": { order: "oldest" }, "as they end": { order: "ended", endedFromMs: middle }, "a time": { fromMs: middle - DAY_MS, toMs: middle },
+    "a tenant": { tenantId }, "a project": project, "a token": { tokenId: "token17" }, "an end user": { endUser: "user-4321" }, "an end user of a project": { ...project, endUser: "user-4321" }, "a route": { route: "fast" },
+    "a provider": { provider: "anthropic" }, "a model": { model: "model-5" }, "a model that there is not": { model: "none" }, "the model as asked": { modelAsked: "openai:model" }, "a model as asked that there is not": { ...project, modelAsked: "none" },
+    "a status": { status: 502 }, "a status that there is not": { status: 418 }, "a class of status": { statusClass: 5 }, "failed": { outcome: "failed" }, "failed, of a tenant": { tenantId, outcome: "failed" }, "a code": { code: "upstream_error" },
+    "a code of a project": { ...project, code: "upstream_error" }, "streams": { stream: true }, "left by the client, of which there are none": { cancelled: true }, "a finish reason": { finishReason: "stop" }, "a finish reason that there is not": { ...project, finishReason: "length" },
+    "slow": { atLeast: { totalMs: 19_990 } }, "slower than any": { atLeast: { totalMs: 90_000 } }, "slow, of a project": { ...project, atLeast: { totalMs: 19_900 } }, "many tokens": { atLeast: { tokens: 4900 } }, "dear": { atLeast: { costNanoUsd: 18_000_000 } },
+    "more than one attempt, of which there are none": { atLeast: { attempts: 2 } }, "metadata that all have": { tags: ["meta:team=search"] }, "metadata that all have, of a project": { ...project, tags: ["meta:team=search"] },
+    "metadata of a session": { tags: ["meta:session=s777"] }, "metadata that all have, and a session": { tags: ["meta:team=search", "meta:session=s777"] }, "metadata that there is not": { tags: ["meta:team=none"] },
+    "the caller's own id": { tags: ["request:req-777"] }, "a model of a token in a time": { ...project, tokenId: "token43", model: "model-7", fromMs: middle - DAY_MS, toMs: middle },
+    "failed streams of a model of a tenant, slow, in a time": { tenantId, outcome: "failed", stream: true, model: "model-3", atLeast: { totalMs: 15_000 }, fromMs: middle - 7 * DAY_MS, toMs: middle },
+  };
+  return Object.fromEntries(Object.entries(asked).map(([what, filter]) => [`${LOG}${what}`, () => calls.searchCalls({ limit: 100 }, { order: "newest", ...filter })]));
+}
+
+export const LOG = "log: ";
 
 /** A timer that wants to run every two milliseconds, while the dearest reports run. */
 async function longestPause(calls: CallStore): Promise<number> {

@@ -1,5 +1,6 @@
 // Records as rows of the tables of calls, and what a row adds to the sums.
-import { type CallColumns, type DimensionColumns, SUM_COLUMNS } from "./call-schema.ts";
+import { type CallColumns, type CallSchema, type DimensionColumns, SUM_COLUMNS } from "./call-schema.ts";
+import { plain, tagsOf } from "./call-tags.ts";
 import { type CallSummary, LATENCY_BOUNDS_MS } from "./calls.ts";
 import type { LedgerRow } from "./ledger.ts";
 import { fromInteger } from "./schema.ts";
@@ -37,12 +38,23 @@ export function columnsOf({ record, settled }: LedgerRow): CallColumns {
     total_ms: count(record.totalMs),
     first_content_ms: record.firstContentMs === null || record.firstContentMs === undefined ? null : count(record.firstContentMs),
     settled: flag(settled),
+    model_asked: word(record.modelAsked),
+    finish_reason: word(record.finishReasons?.[0]),
+    tags: tagsText(record),
   };
 }
 
-/** PostgreSQL's text has no zero character, and no half of a pair. */
+function tagsText(record: LedgerRow["record"]): string {
+  const tags = tagsOf(record);
+  return tags.length === 0 ? "" : JSON.stringify(tags);
+}
+
+export function tagRowsOf({ tags, time_ms, trace_id }: Pick<CallColumns, "tags" | "time_ms" | "trace_id">): readonly CallSchema["call_tag"][] {
+  return tags === "" ? [] : (JSON.parse(tags) as readonly string[]).map((tag) => ({ tag, time_ms, trace_id }));
+}
+
 function word(text: string | null | undefined): string {
-  return (text ?? "").slice(0, MAX_WORD).toWellFormed().replaceAll("\0", "\uFFFD");
+  return plain((text ?? "").slice(0, MAX_WORD));
 }
 const flag = (value: boolean | undefined): bigint => (value === true ? 1n : 0n);
 /** A figure of a provider's may be anything. */
@@ -75,6 +87,8 @@ export function summaryOf(row: CallColumns): CallSummary {
     totalMs: fromInteger(row.total_ms),
     firstContentMs: row.first_content_ms === null ? null : fromInteger(row.first_content_ms),
     settled: row.settled === 1n,
+    modelAsked: orNull(row.model_asked),
+    finishReason: orNull(row.finish_reason),
   };
 }
 

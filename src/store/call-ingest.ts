@@ -2,11 +2,12 @@
 // (its process had ended) and is told as settled later takes the place of the first row, and the sums are corrected; everything else that comes again is nothing.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
-import { columnsOf, hourSums, raisedSum, type SumRow, userDaySums } from "./call-columns.ts";
-import { CALL_COLUMNS, type CallColumns, type CallSchema, DETAIL_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
+import { columnsOf, hourSums, raisedSum, type SumRow, tagRowsOf, userDaySums } from "./call-columns.ts";
+import { CALL_COLUMNS, type CallColumns, type CallSchema, DETAIL_COLUMNS, SUM_COLUMNS, TAG_COLUMNS } from "./call-schema.ts";
 import type { LedgerRow } from "./ledger.ts";
 
 type Tx = Transaction<CallSchema>;
+type TagRow = CallSchema["call_tag"];
 
 /** A call as it goes into the tables. */
 export interface Incoming {
@@ -20,6 +21,7 @@ export interface CallInserts {
   /** Gives the calls that were not there; those that were are left as they are. */
   calls(tx: Tx, rows: readonly Incoming[]): Promise<readonly Incoming[]>;
   details(tx: Tx, rows: readonly Incoming[]): Promise<void>;
+  tags(tx: Tx, rows: readonly TagRow[]): Promise<void>;
   addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void>;
 }
 
@@ -46,6 +48,8 @@ export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incomin
     }
     await inserts.details(tx, added);
     const counted = [...added, ...replaced].map(({ columns }) => columns);
+    await removeTags(tx, before);
+    await inserts.tags(tx, counted.flatMap(tagRowsOf));
     await takeOff(tx, "call_hour", hourSums(before));
     await takeOff(tx, "call_user_day", userDaySums(before));
     await inserts.addUp(tx, "call_hour", hourSums(counted));
@@ -71,6 +75,14 @@ async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readon
   return taken;
 }
 
+/** Of calls, by their own rows. */
+export async function removeTags(db: Kysely<CallSchema>, calls: readonly Pick<CallColumns, "tags" | "time_ms" | "trace_id">[]): Promise<void> {
+  for (const part of parts(calls.flatMap(tagRowsOf))) {
+    const these = sql.join(part.map(({ tag, time_ms: timeMs, trace_id: traceId }) => sql`(tag = ${tag} and time_ms = ${timeMs} and trace_id = ${traceId})`), sql` or `);
+    await sql`delete from call_tag where ${these}`.execute(db);
+  }
+}
+
 /** For a database behind a connection: few and long statements. */
 const BY_STATEMENTS_OF_MANY: CallInserts = {
   async calls(tx, rows) {
@@ -84,6 +96,9 @@ const BY_STATEMENTS_OF_MANY: CallInserts = {
   async details(tx, rows) {
     for (const part of parts(rows))
       await insertMany(tx, "call_detail", DETAIL_COLUMNS, part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })), () => sql`on conflict (trace_id) do nothing`);
+  },
+  async tags(tx, rows) {
+    for (const part of parts(rows)) await insertMany(tx, "call_tag", TAG_COLUMNS, part.map((row) => ({ ...row })), () => sql`on conflict (tag, time_ms, trace_id) do nothing`);
   },
   async addUp(tx, table, rows) {
     for (const part of parts(rows)) {

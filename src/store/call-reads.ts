@@ -1,5 +1,6 @@
 // Reads of single calls: pages by time and trace id, one call with its record, and what is old and goes.
 import { type Kysely, sql, type RawBuilder } from "kysely";
+import { removeTags } from "./call-ingest.ts";
 import { summaryOf } from "./call-columns.ts";
 import type { CallColumns, CallSchema } from "./call-schema.ts";
 import type { CallFilter, CallScope, CallSummary, StoredCall } from "./calls.ts";
@@ -61,6 +62,7 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
 const PRUNED_AT_ONCE = 2000;
 
 export async function prune(db: Db, { callsMs, detailsMs }: { readonly callsMs: number | null; readonly detailsMs: number | null }): Promise<number> {
+  if (callsMs !== null) await removeTags(db, await db.selectFrom("call").select(["tags", "time_ms", "trace_id"]).where("time_ms", "<", toInteger(callsMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE)).execute());
   const remove = async (table: "call" | "call_detail", beforeMs: number | null): Promise<number> => {
     if (beforeMs === null) return 0;
     const old = db.selectFrom(table).select("trace_id").where("time_ms", "<", toInteger(beforeMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE));

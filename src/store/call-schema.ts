@@ -33,22 +33,44 @@ export interface CallColumns extends DimensionColumns {
   readonly total_ms: bigint;
   readonly first_content_ms: bigint | null;
   readonly settled: bigint;
+  /** `model` as the caller wrote it. */
+  readonly model_asked: string;
+  /** Of the first choice. */
+  readonly finish_reason: string;
+  /** JSON list of its rows in `call_tag`; empty: it has none. */
+  readonly tags: string;
 }
 
 export const CALL_COLUMNS = [
   "trace_id", "time_ms", ...DIMENSION_COLUMNS, "end_user", "status", "code", "stream", "cancelled", "explained", "attempts", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms",
-  "first_content_ms", "settled",
+  "first_content_ms", "settled", "model_asked", "finish_reason", "tags",
 ] as const satisfies readonly (keyof CallColumns)[];
 
 export const DETAIL_COLUMNS = ["trace_id", "time_ms", "record"] as const;
+export const TAG_COLUMNS = ["tag", "time_ms", "trace_id"] as const;
 
 export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
 export const SUM_COLUMNS: readonly string[] = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms", ...LATENCY_COLUMNS];
+
+export interface ContentColumns {
+  readonly trace_id: string;
+  readonly tenant_id: string;
+  readonly project_id: string;
+  readonly expires_ms: bigint;
+  /** Encrypted. */
+  readonly body: Uint8Array;
+}
 
 export interface CallSchema {
   readonly call: CallColumns;
   /** `record`: JSON of the whole record. */
   readonly call_detail: { readonly trace_id: string; readonly time_ms: bigint; readonly record: string };
+  /** What a call can be found by and most calls do not have: see call-tags.ts. */
+  readonly call_tag: { readonly tag: string; readonly time_ms: bigint; readonly trace_id: string };
+  /** What was said, where a tenant keeps it: see call-contents.ts. */
+  readonly call_content: ContentColumns;
+  /** The key of a tenant's contents, sealed. */
+  readonly content_key: { readonly tenant_id: string; readonly sealed: string };
   /** Sums of an hour; the columns are SUM_COLUMNS too. */
   readonly call_hour: DimensionColumns & { readonly hour_ms: bigint };
   /** Sums of a day for each end user, of calls that name one. */
@@ -77,6 +99,35 @@ export async function createCalls(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex("call_detail_by_time").on("call_detail").column("time_ms").execute();
   await createSums(db, "call_hour", "hour_ms", []);
   await createSums(db, "call_user_day", "day_ms", ["end_user"]);
+}
+
+/** What calls are looked up by. Each of these costs those calls alone that have it, but for the order of their ends, which is written in its own order and so cheap. */
+export async function createLookUps(db: Kysely<unknown>): Promise<void> {
+  for (const column of ["model_asked", "finish_reason", "tags"]) await db.schema.alterTable("call").addColumn(column, "text", (definition) => definition.notNull().defaultTo("")).execute();
+  for (const [name, column] of [["end_user", "end_user"], ["user", "user_id"], ["code", "code"]] as const)
+    await db.schema.createIndex(`call_by_${name}`).on("call").columns([column, "time_ms", "trace_id"]).where(sql.ref(column), "<>", sql.lit("")).execute();
+  await sql`create index call_by_end on call ((time_ms + total_ms), trace_id)`.execute(db);
+  await db.schema
+    .createTable("call_tag")
+    .addColumn("tag", "text", (column) => column.notNull())
+    .addColumn("time_ms", "bigint", (column) => column.notNull())
+    .addColumn("trace_id", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("call_tag_key", ["tag", "time_ms", "trace_id"])
+    .execute();
+}
+
+export async function createContents(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("call_content")
+    .addColumn("trace_id", "text", (column) => column.primaryKey())
+    .addColumn("tenant_id", "text", (column) => column.notNull())
+    .addColumn("project_id", "text", (column) => column.notNull())
+    .addColumn("expires_ms", "bigint", (column) => column.notNull())
+    .addColumn("body", "bytea", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("call_content_by_place").on("call_content").columns(["tenant_id", "project_id"]).execute();
+  await db.schema.createIndex("call_content_by_end").on("call_content").column("expires_ms").execute();
+  await db.schema.createTable("content_key").addColumn("tenant_id", "text", (column) => column.primaryKey()).addColumn("sealed", "text", (column) => column.notNull()).execute();
 }
 
 async function createSums(db: Kysely<unknown>, table: string, time: string, further: readonly string[]): Promise<void> {

@@ -4,9 +4,11 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { columnsOf } from "./call-columns.ts";
+import { contentKey, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { type CallInserts, type Incoming, ingestCalls } from "./call-ingest.ts";
 import { findCall, listCalls, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
+import { searchCalls } from "./log-search.ts";
 import { parseClosing } from "./journal-row.ts";
 import { openDatabase } from "./sqlite.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
@@ -51,6 +53,11 @@ const METHODS = {
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
   listCalls: ({ db }: OpenCalls, ...args: Parameters<typeof listCalls> extends [Db, ...infer Rest] ? Rest : never) => listCalls(db, ...args),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
+  searchCalls: ({ db }: OpenCalls, ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never) => searchCalls(db, ...args),
+  contentKey: ({ db }: OpenCalls, tenantId: string, sealed: string) => contentKey(db, tenantId, sealed),
+  keepContents: ({ db }: OpenCalls, contents: Parameters<typeof keepContents>[1]) => keepContents(db, contents),
+  findContent: ({ db }: OpenCalls, traceId: string) => findContent(db, traceId),
+  removeContents: ({ db }: OpenCalls, which: Parameters<typeof removeContents>[1]) => removeContents(db, which),
   usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) => usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),

@@ -32,6 +32,10 @@ export interface CallSummary {
   readonly firstContentMs: number | null;
   /** False: its process ended before it did, and it was charged with what was reserved for it. */
   readonly settled: boolean;
+  /** `model` as the caller wrote it. */
+  readonly modelAsked: string | null;
+  /** Of the first choice. */
+  readonly finishReason: string | null;
 }
 
 /** Everything that is left out lets all pass. */
@@ -56,6 +60,56 @@ export interface CallFilter extends CallScope {
   readonly status?: number;
   readonly code?: string;
   readonly settled?: boolean;
+}
+
+export const LOG_ORDERS = ["newest", "oldest", "ended"] as const;
+export type LogOrder = (typeof LOG_ORDERS)[number];
+
+/** By every field that people look for. A bound is inclusive. */
+export interface LogFilter extends CallFilter {
+  /** By arrival; `ended`: by their ends, the first to end first, for whoever waits for more. */
+  readonly order: LogOrder;
+  readonly traceId?: string;
+  /** Ended at this time or later; in the order of their ends alone. */
+  readonly endedFromMs?: number;
+  /** The first digit of the status. */
+  readonly statusClass?: number;
+  readonly modelAsked?: string;
+  readonly finishReason?: string;
+  readonly stream?: boolean;
+  readonly cancelled?: boolean;
+  readonly explained?: boolean;
+  readonly atLeast?: LogBounds;
+  readonly atMost?: LogBounds;
+  /** Of call-tags.ts; all of them hold. */
+  readonly tags?: readonly string[];
+}
+
+export interface LogBounds {
+  readonly totalMs?: number;
+  readonly firstContentMs?: number;
+  readonly attempts?: number;
+  readonly promptTokens?: number;
+  readonly completionTokens?: number;
+  /** Of prompt and answer together. */
+  readonly tokens?: number;
+  readonly costNanoUsd?: number;
+}
+
+/** A page that may be shorter than asked for, and empty, where it ends at the bound of what one look-up looks at: the cursor leads on. */
+export interface LogPage extends Page<CallSummary> {
+  /** Until when it has looked; null: until the end, or until the page was full. */
+  readonly lookedToMs: number | null;
+}
+
+/** What was said in a call, as it is kept. */
+export interface StoredContent {
+  readonly traceId: string;
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly expiresMs: number;
+  /** Encrypted: see content-store.ts. */
+  readonly body: Uint8Array;
 }
 
 /** What sums can be told apart by. `day` is a day in UTC. */
@@ -127,6 +181,15 @@ export interface Spent {
 export interface CallStore extends LedgerSink {
   /** The newest first. */
   listCalls(page: PageRequest, filter?: CallFilter): Promise<Page<CallSummary>>;
+  /** Looks at a bounded number of calls. */
+  searchCalls(page: PageRequest, filter: LogFilter): Promise<LogPage>;
+  /** The sealed key of a tenant's contents: the one that is there, else this one. */
+  contentKey(tenantId: string, sealed: string): Promise<string>;
+  /** A content whose call has one already is left out. */
+  keepContents(contents: readonly StoredContent[]): Promise<void>;
+  findContent(traceId: string): Promise<StoredContent | null>;
+  /** Removes contents whose time is over, or all of a place; some at a time, so ask until it is 0. Gives how many went. */
+  removeContents(which: { readonly expiredMs: number } | { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
   /** Null also where it is of another tenant than `tenantId`. */
   findCall(traceId: string, tenantId?: string): Promise<StoredCall | null>;
   /** Sums by group. An order other than `group` gives one page, whose cursor is null. */

@@ -1,9 +1,11 @@
 // The call store over any database that Kysely speaks to.
 import type { Kysely } from "kysely";
+import { contentKey, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
 import { findCall, listCalls, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
+import { searchCalls } from "./log-search.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 /** `reports`: what long reads go to; `close` closes both. */
@@ -12,6 +14,11 @@ export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>,
     ingest: (rows) => ingestCalls(db, rows.map(incomingOf)),
     listCalls: (page, filter = {}) => listCalls(reports, page, filter),
     findCall: (traceId, tenantId) => findCall(reports, traceId, tenantId),
+    searchCalls: (page, filter) => searchCalls(reports, page, filter),
+    contentKey: (tenantId, sealed) => contentKey(db, tenantId, sealed),
+    keepContents: (contents) => keepContents(db, contents),
+    findContent: (traceId) => findContent(reports, traceId),
+    removeContents: (which) => removeContents(db, which),
     usage: (page, query) => usage(reports, page, query),
     usageTotals: (query) => usageTotals(reports, query),
     spent: (query) => spent(reports, query),

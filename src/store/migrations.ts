@@ -2,7 +2,7 @@
 // Written for SQLite and PostgreSQL alike. Composite foreign keys keep every row inside its tenant, whatever the code above gets wrong.
 import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
-import { createCalls } from "./call-schema.ts";
+import { createCalls, createContents, createLookUps } from "./call-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
@@ -103,6 +103,8 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0002-configuration": { up: createConfiguration },
   "0010-calls": { up: createCalls },
   "0011-logins": { up: keepLoginsByTenant },
+  "0012-look-ups": { up: createLookUps },
+  "0013-contents": { up: createContents },
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */

@@ -13,7 +13,7 @@ export interface ListKey {
   readonly newestFirst: boolean;
 }
 
-type KeyPart = string | bigint;
+export type KeyPart = string | bigint;
 
 /** The condition for what comes after the cursor. Throws StoreError `invalid`. */
 export function afterCursor(page: PageRequest, key: ListKey): RawBuilder<boolean> {
@@ -33,10 +33,19 @@ export function rowsAsked({ limit }: PageRequest): number {
   return limit + 1;
 }
 
+/** The key of the row behind which the page begins; null: it is the first. Throws StoreError `invalid`. */
+export function keyBefore(page: PageRequest, key: ListKey): readonly KeyPart[] | null {
+  return page.cursor == null ? null : parsedCursor(page.cursor, key);
+}
+
+export function cursorAt({ list }: ListKey, parts: readonly KeyPart[]): string {
+  return Buffer.from(JSON.stringify([list, ...parts.map(String)])).toString("base64url");
+}
+
 export function pageOf<Row, T>(rows: readonly Row[], { limit }: PageRequest, key: ListKey, keyOf: (row: Row) => readonly KeyPart[], valueOf: (row: Row) => T): Page<T> {
   const shown = rows.slice(0, limit);
   const last = rows.length > limit ? shown.at(-1) : undefined;
-  const nextCursor = last === undefined ? null : Buffer.from(JSON.stringify([key.list, ...keyOf(last).map(String)])).toString("base64url");
+  const nextCursor = last === undefined ? null : cursorAt(key, keyOf(last));
   return { data: shown.map(valueOf), nextCursor };
 }
 

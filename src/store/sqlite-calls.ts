@@ -23,6 +23,14 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     prune: (before) => writer.ask("prune", before),
     listCalls: (page, filter = {}) => reader.ask("listCalls", page, filter),
     findCall: (traceId, tenantId) => reader.ask("findCall", traceId, tenantId),
+    searchCalls: (page, filter) => reader.ask("searchCalls", page, filter),
+    contentKey: (tenantId, sealed) => writer.ask("contentKey", tenantId, sealed),
+    keepContents: async (contents) => {
+      demand();
+      await writer.ask("keepContents", contents);
+    },
+    findContent: (traceId) => reader.ask("findContent", traceId),
+    removeContents: (which) => writer.ask("removeContents", which),
     usage: (page, query) => reader.ask("usage", page, query),
     usageTotals: (query) => reader.ask("usageTotals", query),
     spent: (query) => reader.ask("spent", query),

@@ -3,7 +3,7 @@
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
 import { raisedSum, type SumRow } from "./call-columns.ts";
 import type { CallInserts, SumTable } from "./call-ingest.ts";
-import { CALL_COLUMNS, DETAIL_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
+import { CALL_COLUMNS, DETAIL_COLUMNS, SUM_COLUMNS, TAG_COLUMNS } from "./call-schema.ts";
 
 type Insert = Statement<unknown, SQLQueryBindings[]>;
 
@@ -34,6 +34,12 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
       told(() => {
         const insert = prepared("call_detail", DETAIL_COLUMNS, "on conflict (trace_id) do nothing");
         for (const { columns, detail } of rows) insert.run(columns.trace_id, columns.time_ms, detail);
+      }),
+    tags: (_, rows) =>
+      told(() => {
+        if (rows.length === 0) return;
+        const insert = prepared("call_tag", TAG_COLUMNS, "on conflict (tag, time_ms, trace_id) do nothing");
+        for (const row of rows) insert.run(row.tag, row.time_ms, row.trace_id);
       }),
     addUp: (_, table, rows) =>
       told(() => {

@@ -8,7 +8,8 @@ import { Kysely } from "kysely";
 import { measureCalls } from "../../bench/calls.ts";
 import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
 import { callsQuery } from "../../src/store/call-reads.ts";
-import type { CallFilter } from "../../src/store/calls.ts";
+import type { CallFilter, LogFilter } from "../../src/store/calls.ts";
+import { logQuery } from "../../src/store/log-search.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 
 test("50,000 calls: pages stay quick however deep, and reports delay nothing else", async () => {
@@ -52,4 +53,39 @@ describe("no page looks at the whole table", () => {
     expect(plan(filter, from)).toMatch(new RegExp(`^(SEARCH|SCAN) call USING INDEX ${index}\\b[^;]*$`));
     if (Object.keys(filter).length > 0 || from !== null) expect(plan(filter, from)).toStartWith("SEARCH");
   });
+
+  const LOOK_UPS: readonly (readonly [what: string, filter: Partial<LogFilter>, index: string])[] = [
+    ["all", {}, "call_by_time"],
+    ["a model", { model: "m" }, "call_by_time"],
+    ["a tenant", { tenantId: "a" }, "call_by_tenant"],
+    ["slow ones of a project", { tenantId: "a", projectId: "p", atLeast: { totalMs: 9 } }, "call_by_project"],
+    ["a token, a model and a status", { tenantId: "a", projectId: "p", tokenId: "t", model: "m", status: 502 }, "call_by_token"],
+    ["an end user of a tenant", { tenantId: "a", endUser: "e" }, "call_by_end_user"],
+    ["a user of a project", { tenantId: "a", projectId: "p", userId: "u" }, "call_by_user"],
+    ["a code of a tenant", { tenantId: "a", code: "c" }, "call_by_code"],
+    ["failed ones of a tenant", { tenantId: "a", outcome: "failed" }, "call_failed"],
+    ["a class of status of a tenant", { tenantId: "a", statusClass: 5 }, "call_failed"],
+    ["metadata of a tenant", { tenantId: "a", tags: ["meta:a=b"] }, "sqlite_autoindex_call_tag_1"],
+    ["a tool and metadata", { tags: ["tool:a", "meta:a=b"], model: "m" }, "sqlite_autoindex_call_tag_1"],
+    ["everything at once", { tenantId: "a", projectId: "p", tokenId: "t", userId: "u", endUser: "e", code: "c", route: "r", model: "m", stream: true, atLeast: { tokens: 1 } }, "call_by_token"],
+  ];
+  for (const order of ["newest", "oldest", "ended"] as const)
+    for (const [what, filter, index] of LOOK_UPS)
+      for (const window of [{}, { fromMs: 1, toMs: 4_000_000_000_000 }])
+        for (const isFirst of [true, false])
+          test(`[d9.3] the log, ${order}, ${what}${isFirst ? "" : ", behind a cursor"}${"fromMs" in window ? ", in a time" : ""}: along ${order === "ended" ? "call_by_end" : index}, bounded and without sorting`, () => {
+            const from = isFirst ? null : Buffer.from(JSON.stringify([`logs ${order}`, "1767225600000", "0".repeat(32)])).toString("base64url");
+            const { end, rows } = logQuery({ limit: 50, cursor: from }, { order, ...window, ...filter });
+            const plans = [...(end === null ? [] : [end]), rows(null), rows([5n, "x"])].map((query) => {
+              const { sql, parameters } = query.compile(db);
+              return database.query<{ detail: string }, any>(`explain query plan ${sql}`).all(...(parameters as never[])).map(({ detail }) => detail).join("; ");
+            });
+            const [along] = order === "ended" ? ["call_by_end"] : [index];
+            for (const one of plans) {
+              expect(one).toMatch(new RegExp(`^(SEARCH|SCAN) (call|t) USING (COVERING )?INDEX ${along}\\b`));
+              expect(one).not.toMatch(/TEMP B-TREE|MULTI-INDEX|; SCAN|AUTOMATIC/);
+              if (!isFirst || "fromMs" in window || (order !== "ended" && along !== "call_by_time")) expect(one).toStartWith("SEARCH");
+              if (!isFirst && order === "ended") expect(one).toContain("<expr>>?");
+            }
+          });
 });

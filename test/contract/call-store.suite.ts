@@ -6,6 +6,7 @@ import type { CallFilter, CallStore, CallSummary, UsageDimension, UsageQuery, Us
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
 import type { LedgerRow } from "../../src/store/ledger.ts";
 import { DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
+import { logSuite, type NewStore } from "./log-search.suite.ts";
 
 export interface CallPlace {
   readonly calls: CallStore;
@@ -29,10 +30,9 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>): vo
     randomSuite(newStore);
     spentSuite(newStore);
     lastsSuite(newStore);
+    logSuite(newStore);
   });
 }
-
-type NewStore = (rows?: readonly LedgerRow[]) => Promise<CallStore>;
 
 const totals = (calls: CallStore, query: Parameters<CallStore["usageTotals"]>[0] = {}): Promise<UsageSums> => calls.usageTotals(query);
 const ids = (list: readonly CallSummary[]): readonly string[] => list.map(({ traceId }) => traceId);
@@ -161,7 +161,7 @@ function listSuite(newStore: NewStore): void {
       const own = await newStore([{ record, settled: true }]);
       const summary: CallSummary = {
         traceId: record.traceId, timeMs: DAY_ONE + 5, tenantId: "acme", projectId: "site", tokenId: "tok", userId: "ann", endUser: "eve", route: "direct", provider: "openai", model: "gpt-4o", status: 200, code: null, stream: true,
-        cancelled: true, attempts: 2, promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 3, costNanoUsd: 9_007_199_254_740_991, totalMs: 100, firstContentMs: 12, settled: true,
+        cancelled: true, attempts: 2, promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 3, costNanoUsd: 9_007_199_254_740_991, totalMs: 100, firstContentMs: 12, settled: true, modelAsked: "openai:gpt-4o", finishReason: "stop",
       };
       expect((await own.listCalls({ limit: 1 })).data).toEqual([summary]);
       expect(await own.findCall(record.traceId, "acme")).toEqual({ summary, record });

@@ -1,0 +1,42 @@
+// What was said in calls, as rows: put in, found by the trace id, and removed when their time is over or their tenant wants them gone. What they hold is encrypted
+// before it comes here.
+import { type Kysely, sql } from "kysely";
+import type { CallSchema } from "./call-schema.ts";
+import type { CallStore, StoredContent } from "./calls.ts";
+import { fromInteger, toInteger } from "./schema.ts";
+
+type Db = Kysely<CallSchema>;
+
+const ROWS_AT_ONCE = 50;
+/** A long removal would keep others from writing. */
+const REMOVED_AT_ONCE = 500;
+
+export async function contentKey(db: Db, tenantId: string, sealed: string): Promise<string> {
+  await db.insertInto("content_key").values({ tenant_id: tenantId, sealed }).onConflict((conflict) => conflict.column("tenant_id").doNothing()).execute();
+  return (await db.selectFrom("content_key").select("sealed").where("tenant_id", "=", tenantId).executeTakeFirstOrThrow()).sealed;
+}
+
+export async function keepContents(db: Db, contents: readonly StoredContent[]): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    for (let at = 0; at < contents.length; at += ROWS_AT_ONCE) {
+      const rows = contents.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({ trace_id: traceId, tenant_id: tenantId, project_id: projectId, expires_ms: toInteger(expiresMs), body }));
+      await tx.insertInto("call_content").values(rows).onConflict((conflict) => conflict.column("trace_id").doNothing()).execute();
+    }
+  });
+}
+
+export async function findContent(db: Db, traceId: string): Promise<StoredContent | null> {
+  const row = await db.selectFrom("call_content").selectAll().where("trace_id", "=", traceId).executeTakeFirst();
+  return row === undefined ? null : { traceId, tenantId: row.tenant_id, projectId: row.project_id, expiresMs: fromInteger(row.expires_ms), body: new Uint8Array(row.body) };
+}
+
+export async function removeContents(db: Db, which: Parameters<CallStore["removeContents"]>[0]): Promise<number> {
+  const some = db
+    .selectFrom("call_content")
+    .select("trace_id")
+    .$if("expiredMs" in which, (query) => query.where("expires_ms", "<=", toInteger((which as { readonly expiredMs: number }).expiredMs)).orderBy("expires_ms"))
+    .$if("tenantId" in which, (query) => query.where("tenant_id", "=", (which as { readonly tenantId: string }).tenantId))
+    .$if("projectId" in which && which.projectId !== null, (query) => query.where("project_id", "=", (which as { readonly projectId: string }).projectId))
+    .limit(sql.lit(REMOVED_AT_ONCE));
+  return Number((await db.deleteFrom("call_content").where("trace_id", "in", some).executeTakeFirst()).numDeletedRows);
+}

@@ -1,0 +1,52 @@
+// What a call can be found by that is a list, or that most calls do not have: metadata, ids of the caller's own, tools, policies that spoke, limits that refused.
+// Each is a row of `call_tag`, which costs only the calls that have it.
+import type { JsonObject } from "../core/json.ts";
+import type { CallRecord } from "../core/record.ts";
+
+export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit"] as const;
+export type TagKind = (typeof TAG_KINDS)[number];
+
+/** Members of `metadata` beyond the first so many are not looked up by. */
+export const MAX_METADATA_TAGS = 16;
+/** Characters; what is longer is not looked up by. */
+export const MAX_TAG = 300;
+/** A call runs as many tools as it likes. */
+const MAX_TAGS = 64;
+
+/** `meta:team=search`, `tool:github/search`, ... */
+export function tagOf(kind: TagKind, words: string): string {
+  return `${kind}:${words}`;
+}
+
+/** Rows of the journal may be of an earlier version: what a record did not have then is absent. */
+export function tagsOf({ metadata, clientRequestId, otelTraceId, tools, policies, limits }: Partial<CallRecord>): readonly string[] {
+  const hasTools = tools !== undefined && tools.length > 0;
+  const hasLimits = limits?.some(isRefusal) === true;
+  if (metadata == null && clientRequestId == null && otelTraceId == null && !hasTools && !hasLimits && (policies === undefined || policies.length === 0)) return NONE;
+  const tags = new Set<string>();
+  if (clientRequestId != null) tags.add(tagOf("request", clientRequestId));
+  if (otelTraceId != null) tags.add(tagOf("otel", otelTraceId));
+  if (metadata != null) addMetadata(metadata, tags);
+  for (const { name } of policies ?? []) tags.add(tagOf("policy", name));
+  for (const touch of limits ?? []) if (isRefusal(touch)) tags.add(tagOf("limit", touch.id));
+  for (const { server, tool } of tools ?? []) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
+  return [...tags].filter((tag) => tag.length <= MAX_TAG).slice(0, MAX_TAGS).map(plain);
+}
+
+const NONE: readonly string[] = [];
+
+function isRefusal({ refused, wouldRefuse }: CallRecord["limits"][number]): boolean {
+  return refused !== undefined || wouldRefuse;
+}
+
+function addMetadata(metadata: JsonObject, tags: Set<string>): void {
+  for (const name of Object.keys(metadata).slice(0, MAX_METADATA_TAGS)) {
+    const value = metadata[name];
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") tags.add(tagOf("meta", `${name}=${value}`));
+  }
+}
+
+/** PostgreSQL's text has no zero character, and no half of a pair. */
+export function plain(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\uFFFD");
+}

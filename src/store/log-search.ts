@@ -1,0 +1,150 @@
+// The log of calls by every field. A look-up goes along one index in its order and looks at no more than a bounded number of calls, whatever is asked for: what is
+// rare comes in pages that are shorter than asked for, or empty, with a cursor that leads on. So no question keeps the thread that reads for long.
+import { type Kysely, sql, type RawBuilder } from "kysely";
+import { summaryOf } from "./call-columns.ts";
+import type { CallColumns, CallSchema } from "./call-schema.ts";
+import type { LogBounds, LogFilter, LogPage } from "./calls.ts";
+import { cursorAt, inOrderOf, keyBefore, type KeyPart, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import type { PageRequest } from "./reader.ts";
+import { fromInteger, toInteger } from "./schema.ts";
+
+type Db = Kysely<CallSchema>;
+type Condition = RawBuilder<boolean>;
+
+/** Calls that one look-up looks at, at most: some 50 ms in SQLite. Each row of `call_tag` is a look-up of its own in `call`. */
+const MOST_LOOKED_AT = 40_000;
+const MOST_TAGGED_LOOKED_AT = 12_000;
+
+/** What a look-up goes along. `by`: the index of one column, or of none. */
+interface Way {
+  readonly by: "trace_id" | "tag" | "token_id" | "end_user" | "user_id" | "code" | "project_id" | "tenant_id" | "time" | "end";
+  readonly key: ListKey;
+  readonly from: RawBuilder<unknown>;
+  /** What the index answers. */
+  readonly looked: readonly Condition[];
+  /** The bounds of its time, inclusive and exclusive. */
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+}
+
+export interface LogQuery {
+  readonly way: Way["by"];
+  readonly key: ListKey;
+  /** Where the look-up ends; null: no condition is left that the index does not answer. */
+  readonly end: RawBuilder<Pick<CallColumns, "time_ms" | "trace_id">> | null;
+  rows(end: readonly KeyPart[] | null): RawBuilder<CallColumns & { readonly key_ms: bigint }>;
+}
+
+export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter): Promise<LogPage> {
+  const query = logQuery(page, filter);
+  const last = query.end === null ? undefined : (await query.end.execute(db)).rows[0];
+  const end = last === undefined ? null : [last.time_ms, last.trace_id];
+  const { rows } = await query.rows(end).execute(db);
+  const found = pageOf(rows, page, query.key, (row) => [row.key_ms, row.trace_id], summaryOf);
+  if (end === null || found.nextCursor !== null) return { ...found, lookedToMs: null };
+  return { data: found.data, nextCursor: cursorAt(query.key, end), lookedToMs: fromInteger(last!.time_ms) };
+}
+
+/** Exported for the test that looks at its plans. */
+export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
+  const way = wayOf(filter);
+  const { key } = way;
+  const rest = restOf(filter, way.by);
+  const within = [...way.looked, ...startOf(page, way)];
+  const low = way.fromMs === undefined ? [] : [timeBound(key, ">=", way.fromMs)];
+  const high = way.toMs === undefined ? [] : [timeBound(key, "<", way.toMs)];
+  const far = key.newestFirst ? low : high;
+  const most = way.by === "tag" ? MOST_TAGGED_LOOKED_AT : MOST_LOOKED_AT;
+  const [time, id] = key.columns.map(([expression]) => sql.raw(expression));
+  const order = inOrderOf(key);
+  const asked = rowsAsked(page);
+  return {
+    way: way.by,
+    key,
+    end: rest.length === 0 || way.by === "trace_id" ? null : sql`select ${time!} as time_ms, ${id!} as trace_id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
+    // of two bounds at one side the database would go along the wider one
+    rows: (end) => sql`select call.*, ${time!} as key_ms from ${way.from} where ${allOf([...within, ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(asked)}`,
+  };
+}
+
+const allOf = (conditions: readonly Condition[]): RawBuilder<unknown> => (conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` and `));
+
+function keyBound({ columns }: ListKey, sign: string, parts: readonly KeyPart[]): Condition {
+  return sql<boolean>`(${sql.raw(columns.map(([expression]) => expression).join(", "))}) ${sql.raw(sign)} (${sql.join(parts)})`;
+}
+function timeBound({ columns }: ListKey, sign: string, ms: number): Condition {
+  return sql<boolean>`${sql.raw(columns[0]![0])} ${sql.raw(sign)} ${toInteger(ms)}`;
+}
+
+/** Where the page begins: behind the cursor, or at the bound of the time where that is nearer. */
+function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condition[] {
+  const before = keyBefore(page, key);
+  const nearMs = key.newestFirst ? toMs : fromMs;
+  const isBehind = before !== null && (nearMs === undefined || (key.newestFirst ? (before[0] as bigint) < toInteger(nearMs) : (before[0] as bigint) >= toInteger(nearMs)));
+  if (!isBehind) return nearMs === undefined ? [] : [timeBound(key, key.newestFirst ? "<" : ">=", nearMs)];
+  const behind = keyBound(key, key.newestFirst ? "<" : ">", before);
+  // an index over an expression is gone along by a plain comparison alone
+  return key.columns[0]![0] === END ? [sql<boolean>`${sql.raw(END)} >= ${before[0]!}`, behind] : [behind];
+}
+
+/** As in the index. */
+const END = "(time_ms + total_ms)";
+const COLUMNS = { tokenId: "token_id", endUser: "end_user", userId: "user_id", code: "code", projectId: "project_id", tenantId: "tenant_id" } as const;
+/** What is narrowest is gone along; the database has no figures to know that. */
+const NARROWEST = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
+const SPARSE: ReadonlySet<string> = new Set(["end_user", "user_id", "code"]);
+
+function wayOf(filter: LogFilter): Way {
+  const { order, tags = [], traceId, fromMs, toMs, endedFromMs } = filter;
+  const newestFirst = order === "newest";
+  const calls = sql`call`;
+  const bounds = { fromMs, toMs };
+  const key = (time: string, id: string): ListKey => ({ list: `logs ${order}`, columns: [[time, "integer"], [id, "text"]], newestFirst });
+  if (order === "ended") return { by: "end", key: key(END, "trace_id"), from: calls, looked: [], fromMs: latest(endedFromMs, fromMs), toMs: undefined };
+  if (traceId !== undefined) return { by: "trace_id", key: key("time_ms", "trace_id"), from: calls, looked: [sql<boolean>`trace_id = ${traceId}`], ...bounds };
+  // the order of the join is that of the words in SQLite
+  if (tags.length > 0) return { by: "tag", key: key("t.time_ms", "t.trace_id"), from: sql`call_tag as t cross join call`, looked: [sql<boolean>`t.tag = ${tags[0]!}`, sql<boolean>`call.trace_id = t.trace_id`], ...bounds };
+  const looked = NARROWEST.find((name) => filter[name] !== undefined);
+  if (looked === undefined) return { by: "time", key: key("time_ms", "trace_id"), from: calls, looked: [], ...bounds };
+  const by = COLUMNS[looked];
+  const sparse = SPARSE.has(by) ? [sql<boolean>`${sql.ref(by)} <> ''`] : [];
+  return { by, key: key("time_ms", "trace_id"), from: calls, looked: [sql<boolean>`${sql.ref(by)} = ${filter[looked]!}`, ...sparse, ...(by === "tenant_id" ? failedOf(filter) : [])], ...bounds };
+}
+
+/** Nothing ends before it begins. */
+function latest(endedFromMs: number | undefined, fromMs: number | undefined): number | undefined {
+  return endedFromMs === undefined || fromMs === undefined ? (endedFromMs ?? fromMs) : Math.max(endedFromMs, fromMs);
+}
+
+/** Failed calls of a tenant have an index of their own. */
+function failedOf({ outcome, status = 0, statusClass = 0 }: LogFilter): readonly Condition[] {
+  return outcome === "failed" || status >= 400 || statusClass >= 4 ? [sql<boolean>`status >= 400`] : [];
+}
+
+const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
+  totalMs: "total_ms", firstContentMs: "first_content_ms", attempts: "attempts", promptTokens: "prompt_tokens", completionTokens: "completion_tokens", tokens: "(prompt_tokens + completion_tokens)", costNanoUsd: "cost_nano_usd",
+};
+
+/** What the index does not answer. A column whose index is not gone along stands in an expression, so that the database does not choose it. */
+function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
+  const words = (column: string, value: string | undefined): readonly Condition[] => (value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(column)} || '' = ${value}`]);
+  const flag = (column: string, value: boolean | undefined): readonly Condition[] => (value === undefined ? [] : [sql<boolean>`${sql.ref(column)} = ${value ? 1n : 0n}`]);
+  const { status, statusClass, outcome, tags = [], atLeast = {}, atMost = {}, traceId, fromMs, toMs, order } = filter;
+  const among = (bounds: LogBounds, sign: string): readonly Condition[] =>
+    (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) => (bounds[name] === undefined ? [] : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`]));
+  const others = by === "tag" ? tags.slice(1) : tags;
+  const isFailedAlone = by === "tenant_id" && outcome === "failed";
+  return [
+    ...NARROWEST.flatMap((name) => words(COLUMNS[name], filter[name])),
+    ...(["route", "provider", "model"] as const).flatMap((name) => words(name, filter[name])),
+    ...words("model_asked", filter.modelAsked),
+    ...words("finish_reason", filter.finishReason),
+    ...(order === "ended" ? [...words("trace_id", traceId), ...(fromMs === undefined ? [] : [sql<boolean>`time_ms + 0 >= ${toInteger(fromMs)}`]), ...(toMs === undefined ? [] : [sql<boolean>`time_ms + 0 < ${toInteger(toMs)}`])] : []),
+    ...(outcome === undefined || isFailedAlone ? [] : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
+    ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
+    ...(statusClass === undefined ? [] : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),
+    ...flag("stream", filter.stream), ...flag("cancelled", filter.cancelled), ...flag("explained", filter.explained), ...flag("settled", filter.settled),
+    ...among(atLeast, ">="), ...among(atMost, "<="),
+    ...others.map((tag) => sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.time_ms = call.time_ms and other.trace_id = call.trace_id)`),
+  ];
+}
