@@ -31,7 +31,7 @@ interface Document {
 
 /** Tables of the operations by noun, and of the fields of what they take. */
 export function adminReference(world: DocumentWorld): string {
-  const { paths, components } = openapiDocument(adminOperations(world, null), "") as unknown as Document;
+  const { paths, components } = openapiDocument(adminOperations(world, null, null), "") as unknown as Document;
   const operations = Object.entries(paths).flatMap(([path, item]) => Object.entries(item).map(([method, of]) => ({ path, method, of })));
   const tags = Map.groupBy(operations.filter(({ of }) => of["x-required-role"] !== undefined), ({ of }) => of.tags[0]!);
   const told = new Set<string>();

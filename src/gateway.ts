@@ -37,6 +37,7 @@ import { noLedger } from "./store/ledger.ts";
 import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepAuditPruned } from "./store/audit-settings.ts";
 import { keepPruned } from "./store/call-settings.ts";
+import { openContentStore } from "./store/content-store.ts";
 import { openCalls, openDatabase } from "./store/open-database.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
 import { createSocketUpstream } from "./wire/upstream-socket.ts";
@@ -154,7 +155,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
   const routing = openRouting(Math.random);
   const targets = () => targetStandings(routing, systemClock.monotonic());
-  const { store, keys } = await openDatabase({ ...options, environment });
+  const { store, keys, sealer } = await openDatabase({ ...options, environment });
   if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
   let onSwapped: (snapshot: Snapshot) => void = () => {};
   const source = await openSnapshotSource({
@@ -174,6 +175,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
   const calls = await openCalls(options);
+  const contents = openContentStore({ calls, sealer, now: () => systemClock.now() });
   const endPruning = keepPruned(calls, options.calls, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "calls that are too old could not be removed"));
   const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   const keepsCounts = keeper?.hold() === true;
@@ -217,7 +219,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     callsInFlight: () => traffic.count(),
     targets,
     dependencies: () => dependencies(source, limits, ledger),
-    admin: { store, limits, calls, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+    admin: { store, limits, calls, contents, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
   });
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);

@@ -61,6 +61,11 @@ function figure(value: Json | undefined): string {
   return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** Of texts, of which none may be taken for a formula. */
+export function csvLine(cells: readonly string[]): string {
+  return `${cells.map(cell).join(",")}\r\n`;
+}
+
 /** What a spreadsheet would take for a formula stands behind an apostrophe: names are the callers'. https://owasp.org/www-community/attacks/CSV_Injection */
 function cell(text: string): string {
   const harmless = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;

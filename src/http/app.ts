@@ -20,8 +20,8 @@ import { listCapabilities } from "../providers/capability-listing.ts";
 import type { TargetStanding } from "../observe/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentWorld } from "./admin/document-rule.ts";
-import type { AdminStore } from "./admin/operation.ts";
-import type { AdminCalls } from "./admin/usage.ts";
+import type { AdminCalls } from "./admin/call-shapes.ts";
+import type { AdminContents, AdminStore } from "./admin/operation.ts";
 import type { AdminBindings, AdminEnv } from "./admin/serve.ts";
 import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS, RESPONSES_PATHS } from "./paths.ts";
 import { describeModel, describeRoute, findModel, type ListingView, listModels, type ModelSources, type NamedModel } from "./models.ts";
@@ -50,6 +50,8 @@ export interface AdminSources extends DocumentWorld {
   readonly limits: Pick<LimitStore, "standing"> | null;
   /** Null: none are kept. */
   readonly calls: AdminCalls | null;
+  /** Null: none are kept. */
+  readonly contents: AdminContents | null;
   reload(): Promise<void>;
 }
 
@@ -117,7 +119,7 @@ function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Conte
   let opened: Promise<Hono<AdminEnv>> | null = null;
   const open = async (): Promise<Hono<AdminEnv>> => {
     const { createAdminApp } = await import("./admin/app.ts");
-    return createAdminApp({ clock: context.clock, version: context.version, store: admin.store, limits: admin.limits, calls: admin.calls, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
+    return createAdminApp({ clock: context.clock, version: context.version, store: admin.store, limits: admin.limits, calls: admin.calls, contents: admin.contents, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
   };
   for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`, ...KEY_PATHS, ...OPENAPI_PATHS])
     app.all(path, async (c) => {

@@ -49,8 +49,10 @@ function tagsText(record: LedgerRow["record"]): string {
   return tags.length === 0 ? "" : JSON.stringify(tags);
 }
 
-export function tagRowsOf({ tags, time_ms, trace_id }: Pick<CallColumns, "tags" | "time_ms" | "trace_id">): readonly CallSchema["call_tag"][] {
-  return tags === "" ? [] : (JSON.parse(tags) as readonly string[]).map((tag) => ({ tag, time_ms, trace_id }));
+export type Tagged = Pick<CallColumns, "tags" | "time_ms" | "trace_id" | "tenant_id" | "project_id">;
+
+export function tagRowsOf({ tags, time_ms, trace_id, tenant_id, project_id }: Tagged): readonly CallSchema["call_tag"][] {
+  return tags === "" ? [] : (JSON.parse(tags) as readonly string[]).map((tag) => ({ tag, time_ms, trace_id, tenant_id, project_id }));
 }
 
 function word(text: string | null | undefined): string {

@@ -30,6 +30,16 @@ export async function findContent(db: Db, traceId: string): Promise<StoredConten
   return row === undefined ? null : { traceId, tenantId: row.tenant_id, projectId: row.project_id, expiresMs: fromInteger(row.expires_ms), body: new Uint8Array(row.body) };
 }
 
+export async function countContents(db: Db, { tenantId, projectId }: Parameters<CallStore["countContents"]>[0]): Promise<number> {
+  const counted = await db
+    .selectFrom("call_content")
+    .select((of) => of.fn.countAll<bigint | number | string>().as("calls"))
+    .where("tenant_id", "=", tenantId)
+    .$if(projectId !== null, (query) => query.where("project_id", "=", projectId!))
+    .executeTakeFirstOrThrow();
+  return Number(counted.calls);
+}
+
 export async function removeContents(db: Db, which: Parameters<CallStore["removeContents"]>[0]): Promise<number> {
   const some = db
     .selectFrom("call_content")

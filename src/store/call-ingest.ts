@@ -2,7 +2,7 @@
 // (its process had ended) and is told as settled later takes the place of the first row, and the sums are corrected; everything else that comes again is nothing.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
-import { columnsOf, hourSums, raisedSum, type SumRow, tagRowsOf, userDaySums } from "./call-columns.ts";
+import { columnsOf, hourSums, raisedSum, type SumRow, type Tagged, tagRowsOf, userDaySums } from "./call-columns.ts";
 import { CALL_COLUMNS, type CallColumns, type CallSchema, DETAIL_COLUMNS, SUM_COLUMNS, TAG_COLUMNS } from "./call-schema.ts";
 import type { LedgerRow } from "./ledger.ts";
 
@@ -76,7 +76,7 @@ async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readon
 }
 
 /** Of calls, by their own rows. */
-export async function removeTags(db: Kysely<CallSchema>, calls: readonly Pick<CallColumns, "tags" | "time_ms" | "trace_id">[]): Promise<void> {
+export async function removeTags(db: Kysely<CallSchema>, calls: readonly Tagged[]): Promise<void> {
   for (const part of parts(calls.flatMap(tagRowsOf))) {
     const these = sql.join(part.map(({ tag, time_ms: timeMs, trace_id: traceId }) => sql`(tag = ${tag} and time_ms = ${timeMs} and trace_id = ${traceId})`), sql` or `);
     await sql`delete from call_tag where ${these}`.execute(db);

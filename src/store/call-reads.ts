@@ -62,7 +62,7 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
 const PRUNED_AT_ONCE = 2000;
 
 export async function prune(db: Db, { callsMs, detailsMs }: { readonly callsMs: number | null; readonly detailsMs: number | null }): Promise<number> {
-  if (callsMs !== null) await removeTags(db, await db.selectFrom("call").select(["tags", "time_ms", "trace_id"]).where("time_ms", "<", toInteger(callsMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE)).execute());
+  if (callsMs !== null) await removeTags(db, await db.selectFrom("call").select(["tags", "time_ms", "trace_id", "tenant_id", "project_id"]).where("time_ms", "<", toInteger(callsMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE)).execute());
   const remove = async (table: "call" | "call_detail", beforeMs: number | null): Promise<number> => {
     if (beforeMs === null) return 0;
     const old = db.selectFrom(table).select("trace_id").where("time_ms", "<", toInteger(beforeMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE));

@@ -1,5 +1,5 @@
 // The tables of calls as Kysely sees them, and their migration. Absent words are empty ones: they stand in keys. Written for SQLite and PostgreSQL alike.
-import { sql, type Kysely } from "kysely";
+import { type Kysely, PostgresAdapter, sql } from "kysely";
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
 
 /** Whose call it was, and who answered. */
@@ -47,7 +47,7 @@ export const CALL_COLUMNS = [
 ] as const satisfies readonly (keyof CallColumns)[];
 
 export const DETAIL_COLUMNS = ["trace_id", "time_ms", "record"] as const;
-export const TAG_COLUMNS = ["tag", "time_ms", "trace_id"] as const;
+export const TAG_COLUMNS = ["tag", "time_ms", "trace_id", "tenant_id", "project_id"] as const;
 
 export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
 export const SUM_COLUMNS: readonly string[] = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms", ...LATENCY_COLUMNS];
@@ -66,7 +66,7 @@ export interface CallSchema {
   /** `record`: JSON of the whole record. */
   readonly call_detail: { readonly trace_id: string; readonly time_ms: bigint; readonly record: string };
   /** What a call can be found by and most calls do not have: see call-tags.ts. */
-  readonly call_tag: { readonly tag: string; readonly time_ms: bigint; readonly trace_id: string };
+  readonly call_tag: { readonly tag: string; readonly time_ms: bigint; readonly trace_id: string; readonly tenant_id: string; readonly project_id: string };
   /** What was said, where a tenant keeps it: see call-contents.ts. */
   readonly call_content: ContentColumns;
   /** The key of a tenant's contents, sealed. */
@@ -107,13 +107,16 @@ export async function createLookUps(db: Kysely<unknown>): Promise<void> {
   for (const [name, column] of [["end_user", "end_user"], ["user", "user_id"], ["code", "code"]] as const)
     await db.schema.createIndex(`call_by_${name}`).on("call").columns([column, "time_ms", "trace_id"]).where(sql.ref(column), "<>", sql.lit("")).execute();
   await sql`create index call_by_end on call ((time_ms + total_ms), trace_id)`.execute(db);
-  await db.schema
+  const tags = db.schema
     .createTable("call_tag")
     .addColumn("tag", "text", (column) => column.notNull())
     .addColumn("time_ms", "bigint", (column) => column.notNull())
     .addColumn("trace_id", "text", (column) => column.notNull())
-    .addPrimaryKeyConstraint("call_tag_key", ["tag", "time_ms", "trace_id"])
-    .execute();
+    .addColumn("tenant_id", "text", (column) => column.notNull())
+    .addColumn("project_id", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("call_tag_key", ["tag", "time_ms", "trace_id"]);
+  // there the rows stand in the index itself, and nowhere else
+  await (db.getExecutor().adapter instanceof PostgresAdapter ? tags : tags.modifyEnd(sql`without rowid`)).execute();
 }
 
 export async function createContents(db: Kysely<unknown>): Promise<void> {

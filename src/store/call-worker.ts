@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { columnsOf } from "./call-columns.ts";
-import { contentKey, findContent, keepContents, removeContents } from "./call-contents.ts";
+import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { type CallInserts, type Incoming, ingestCalls } from "./call-ingest.ts";
 import { findCall, listCalls, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
@@ -57,6 +57,7 @@ const METHODS = {
   contentKey: ({ db }: OpenCalls, tenantId: string, sealed: string) => contentKey(db, tenantId, sealed),
   keepContents: ({ db }: OpenCalls, contents: Parameters<typeof keepContents>[1]) => keepContents(db, contents),
   findContent: ({ db }: OpenCalls, traceId: string) => findContent(db, traceId),
+  countContents: ({ db }: OpenCalls, place: Parameters<typeof countContents>[1]) => countContents(db, place),
   removeContents: ({ db }: OpenCalls, which: Parameters<typeof removeContents>[1]) => removeContents(db, which),
   usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) => usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),

@@ -70,7 +70,7 @@ export interface LogFilter extends CallFilter {
   /** By arrival; `ended`: by their ends, the first to end first, for whoever waits for more. */
   readonly order: LogOrder;
   readonly traceId?: string;
-  /** Ended at this time or later; in the order of their ends alone. */
+  /** Ended at this time or later: looked up in the order of their ends. */
   readonly endedFromMs?: number;
   /** The first digit of the status. */
   readonly statusClass?: number;
@@ -188,6 +188,8 @@ export interface CallStore extends LedgerSink {
   /** A content whose call has one already is left out. */
   keepContents(contents: readonly StoredContent[]): Promise<void>;
   findContent(traceId: string): Promise<StoredContent | null>;
+  /** Of how many calls something is kept in a place. */
+  countContents(place: { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
   /** Removes contents whose time is over, or all of a place; some at a time, so ask until it is 0. Gives how many went. */
   removeContents(which: { readonly expiredMs: number } | { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
   /** Null also where it is of another tenant than `tenantId`. */

@@ -1,6 +1,6 @@
 // The call store over any database that Kysely speaks to.
 import type { Kysely } from "kysely";
-import { contentKey, findContent, keepContents, removeContents } from "./call-contents.ts";
+import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
 import { findCall, listCalls, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
@@ -18,6 +18,7 @@ export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>,
     contentKey: (tenantId, sealed) => contentKey(db, tenantId, sealed),
     keepContents: (contents) => keepContents(db, contents),
     findContent: (traceId) => findContent(reports, traceId),
+    countContents: (place) => countContents(reports, place),
     removeContents: (which) => removeContents(db, which),
     usage: (page, query) => usage(reports, page, query),
     usageTotals: (query) => usageTotals(reports, query),

@@ -11,9 +11,9 @@ import { fromInteger, toInteger } from "./schema.ts";
 type Db = Kysely<CallSchema>;
 type Condition = RawBuilder<boolean>;
 
-/** Calls that one look-up looks at, at most: some 50 ms in SQLite. Each row of `call_tag` is a look-up of its own in `call`. */
-const MOST_LOOKED_AT = 40_000;
-const MOST_TAGGED_LOOKED_AT = 12_000;
+/** Calls that one look-up looks at, at most: some 50 ms in SQLite. In the order of their time they lie side by side; of one token or tag each lies somewhere else. */
+const MOST_IN_ORDER = 40_000;
+const MOST_SCATTERED = 12_000;
 
 /** What a look-up goes along. `by`: the index of one column, or of none. */
 interface Way {
@@ -22,6 +22,8 @@ interface Way {
   readonly from: RawBuilder<unknown>;
   /** What the index answers. */
   readonly looked: readonly Condition[];
+  /** How an index that is a table of its own leads to the calls. */
+  readonly join?: { readonly to: RawBuilder<unknown>; readonly by: Condition };
   /** The bounds of its time, inclusive and exclusive. */
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
@@ -32,7 +34,7 @@ export interface LogQuery {
   readonly key: ListKey;
   /** Where the look-up ends; null: no condition is left that the index does not answer. */
   readonly end: RawBuilder<Pick<CallColumns, "time_ms" | "trace_id">> | null;
-  rows(end: readonly KeyPart[] | null): RawBuilder<CallColumns & { readonly key_ms: bigint }>;
+  readonly rows: (end: readonly KeyPart[] | null) => RawBuilder<CallColumns & { readonly key_ms: bigint }>;
 }
 
 export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter): Promise<LogPage> {
@@ -54,7 +56,7 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
   const low = way.fromMs === undefined ? [] : [timeBound(key, ">=", way.fromMs)];
   const high = way.toMs === undefined ? [] : [timeBound(key, "<", way.toMs)];
   const far = key.newestFirst ? low : high;
-  const most = way.by === "tag" ? MOST_TAGGED_LOOKED_AT : MOST_LOOKED_AT;
+  const most = way.by === "time" || way.by === "end" ? MOST_IN_ORDER : MOST_SCATTERED;
   const [time, id] = key.columns.map(([expression]) => sql.raw(expression));
   const order = inOrderOf(key);
   const asked = rowsAsked(page);
@@ -63,7 +65,7 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
     key,
     end: rest.length === 0 || way.by === "trace_id" ? null : sql`select ${time!} as time_ms, ${id!} as trace_id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
     // of two bounds at one side the database would go along the wider one
-    rows: (end) => sql`select call.*, ${time!} as key_ms from ${way.from} where ${allOf([...within, ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(asked)}`,
+    rows: (end) => sql`select call.*, ${time!} as key_ms from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(asked)}`,
   };
 }
 
@@ -103,7 +105,7 @@ function wayOf(filter: LogFilter): Way {
   if (order === "ended") return { by: "end", key: key(END, "trace_id"), from: calls, looked: [], fromMs: latest(endedFromMs, fromMs), toMs: undefined };
   if (traceId !== undefined) return { by: "trace_id", key: key("time_ms", "trace_id"), from: calls, looked: [sql<boolean>`trace_id = ${traceId}`], ...bounds };
   // the order of the join is that of the words in SQLite
-  if (tags.length > 0) return { by: "tag", key: key("t.time_ms", "t.trace_id"), from: sql`call_tag as t cross join call`, looked: [sql<boolean>`t.tag = ${tags[0]!}`, sql<boolean>`call.trace_id = t.trace_id`], ...bounds };
+  if (tags.length > 0) return { by: "tag", key: key("t.time_ms", "t.trace_id"), from: sql`call_tag as t`, looked: [sql<boolean>`t.tag = ${tags[0]!}`], join: { to: sql` cross join call`, by: sql<boolean>`call.trace_id = t.trace_id` }, ...bounds };
   const looked = NARROWEST.find((name) => filter[name] !== undefined);
   if (looked === undefined) return { by: "time", key: key("time_ms", "trace_id"), from: calls, looked: [], ...bounds };
   const by = COLUMNS[looked];
@@ -127,19 +129,23 @@ const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
 
 /** What the index does not answer. A column whose index is not gone along stands in an expression, so that the database does not choose it. */
 function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
-  const words = (column: string, value: string | undefined): readonly Condition[] => (value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(column)} || '' = ${value}`]);
+  const words = (column: string, value: string | undefined): readonly Condition[] => (value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(`call.${column}`)} || '' = ${value}`]);
   const flag = (column: string, value: boolean | undefined): readonly Condition[] => (value === undefined ? [] : [sql<boolean>`${sql.ref(column)} = ${value ? 1n : 0n}`]);
-  const { status, statusClass, outcome, tags = [], atLeast = {}, atMost = {}, traceId, fromMs, toMs, order } = filter;
+  const { status, statusClass, outcome, tags = [], atLeast = {}, atMost = {}, traceId, fromMs, toMs, endedFromMs, order } = filter;
   const among = (bounds: LogBounds, sign: string): readonly Condition[] =>
     (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) => (bounds[name] === undefined ? [] : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`]));
   const others = by === "tag" ? tags.slice(1) : tags;
+  // known without a look at the call
+  const place = by !== "tag" ? [] : [...(filter.tenantId === undefined ? [] : [sql<boolean>`t.tenant_id = ${filter.tenantId}`]), ...(filter.projectId === undefined ? [] : [sql<boolean>`t.project_id = ${filter.projectId}`])];
   const isFailedAlone = by === "tenant_id" && outcome === "failed";
   return [
-    ...NARROWEST.flatMap((name) => words(COLUMNS[name], filter[name])),
+    ...place,
+    ...NARROWEST.filter((name) => by !== "tag" || (name !== "tenantId" && name !== "projectId")).flatMap((name) => words(COLUMNS[name], filter[name])),
     ...(["route", "provider", "model"] as const).flatMap((name) => words(name, filter[name])),
     ...words("model_asked", filter.modelAsked),
     ...words("finish_reason", filter.finishReason),
     ...(order === "ended" ? [...words("trace_id", traceId), ...(fromMs === undefined ? [] : [sql<boolean>`time_ms + 0 >= ${toInteger(fromMs)}`]), ...(toMs === undefined ? [] : [sql<boolean>`time_ms + 0 < ${toInteger(toMs)}`])] : []),
+    ...(order === "ended" || endedFromMs === undefined ? [] : [sql<boolean>`call.time_ms + total_ms + 0 >= ${toInteger(endedFromMs)}`]),
     ...(outcome === undefined || isFailedAlone ? [] : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
     ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
     ...(statusClass === undefined ? [] : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Variables } from "../config/expansion.ts";
 import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
-import { openSealer } from "../config/sealing.ts";
+import { openSealer, type Sealer } from "../config/sealing.ts";
 import type { CallStore } from "./calls.ts";
 import type { Database } from "./database.ts";
 import { openSqliteCalls } from "./sqlite-calls.ts";
@@ -20,6 +20,7 @@ export interface DatabaseOptions {
 
 export interface SealedDatabase extends Database {
   readonly keys: MasterKeys;
+  readonly sealer: Sealer;
 }
 
 /** The database of a data folder that is there already: a folder that was mistyped does not become one. Throws StoreError, ConfigurationError. */
@@ -49,7 +50,7 @@ export async function openDatabase({ dataFolder, databaseUrl, environment }: Dat
     await database.store.close();
     throw error;
   }
-  return { ...database, keys };
+  return { ...database, keys, sealer };
 }
 
 /** The calls that are in the same database, on connections of their own. */

@@ -30,6 +30,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       await writer.ask("keepContents", contents);
     },
     findContent: (traceId) => reader.ask("findContent", traceId),
+    countContents: (place) => reader.ask("countContents", place),
     removeContents: (which) => writer.ask("removeContents", which),
     usage: (page, query) => reader.ask("usage", page, query),
     usageTotals: (query) => reader.ask("usageTotals", query),

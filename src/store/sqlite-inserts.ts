@@ -39,7 +39,7 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
       told(() => {
         if (rows.length === 0) return;
         const insert = prepared("call_tag", TAG_COLUMNS, "on conflict (tag, time_ms, trace_id) do nothing");
-        for (const row of rows) insert.run(row.tag, row.time_ms, row.trace_id);
+        for (const row of rows) insert.run(...TAG_COLUMNS.map((column) => row[column]));
       }),
     addUp: (_, table, rows) =>
       told(() => {

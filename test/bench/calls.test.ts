@@ -65,8 +65,8 @@ describe("no page looks at the whole table", () => {
     ["a code of a tenant", { tenantId: "a", code: "c" }, "call_by_code"],
     ["failed ones of a tenant", { tenantId: "a", outcome: "failed" }, "call_failed"],
     ["a class of status of a tenant", { tenantId: "a", statusClass: 5 }, "call_failed"],
-    ["metadata of a tenant", { tenantId: "a", tags: ["meta:a=b"] }, "sqlite_autoindex_call_tag_1"],
-    ["a tool and metadata", { tags: ["tool:a", "meta:a=b"], model: "m" }, "sqlite_autoindex_call_tag_1"],
+    ["metadata of a tenant", { tenantId: "a", tags: ["meta:a=b"] }, "PRIMARY KEY"],
+    ["a tool and metadata", { tags: ["tool:a", "meta:a=b"], model: "m" }, "PRIMARY KEY"],
     ["everything at once", { tenantId: "a", projectId: "p", tokenId: "t", userId: "u", endUser: "e", code: "c", route: "r", model: "m", stream: true, atLeast: { tokens: 1 } }, "call_by_token"],
   ];
   for (const order of ["newest", "oldest", "ended"] as const)
@@ -82,7 +82,7 @@ describe("no page looks at the whole table", () => {
             });
             const [along] = order === "ended" ? ["call_by_end"] : [index];
             for (const one of plans) {
-              expect(one).toMatch(new RegExp(`^(SEARCH|SCAN) (call|t) USING (COVERING )?INDEX ${along}\\b`));
+              expect(one).toMatch(new RegExp(`^(SEARCH|SCAN) (call|t) USING ((COVERING )?INDEX )?${along}\\b`));
               expect(one).not.toMatch(/TEMP B-TREE|MULTI-INDEX|; SCAN|AUTOMATIC/);
               if (!isFirst || "fromMs" in window || (order !== "ended" && along !== "call_by_time")) expect(one).toStartWith("SEARCH");
               if (!isFirst && order === "ended") expect(one).toContain("<expr>>?");

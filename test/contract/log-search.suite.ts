@@ -26,7 +26,7 @@ function parts(index: number): CallParts {
   };
 }
 
-const has = (tag: string) => (record: CallRecord): boolean => (record.metadata === null ? false : Object.entries(record.metadata).some(([name, value]) => tag === `meta:${name}=${String(value)}`));
+const has = (tag: string) => (record: CallRecord): boolean => (record.metadata === null ? false : Object.entries(record.metadata).some(([name, value]) => typeof value !== "object" && tag === `meta:${name}=${value}`));
 
 const FILTERS: readonly (readonly [what: string, filter: Omit<LogFilter, "order">, holds: (record: CallRecord) => boolean])[] = [
   ["nothing", {}, () => true],
@@ -141,6 +141,7 @@ export function logSuite(newStore: NewStore): void {
       await calls.keepContents([one("a", "p", 9000, "again"), ...Array.from({ length: 120 }, (_, index) => one(`n${index}`, "p", 5000))]);
       expect(await calls.findContent("a")).toEqual(one("a", "p", 1000));
       expect(await calls.findContent("none")).toBeNull();
+      expect([await calls.countContents({ tenantId: "acme", projectId: null }), await calls.countContents({ tenantId: "acme", projectId: "q" }), await calls.countContents({ tenantId: "none", projectId: null })]).toEqual([122, 1, 0]);
       expect(await calls.removeContents({ expiredMs: 1999 })).toBe(1);
       expect([await calls.findContent("a"), (await calls.findContent("b"))?.expiresMs]).toEqual([null, 2000]);
       expect(await calls.removeContents({ tenantId: "acme", projectId: "p" })).toBe(120);

@@ -86,8 +86,10 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
     });
     ids.set(key("versions", place), String(version));
     const call = rowOf({ ...place, projectId: place.projectId ?? "site" });
-    ids.set(key("calls", place), call.record.traceId);
+    const { traceId, projectId } = call.record;
+    for (const noun of ["calls", "logs"]) ids.set(key(noun, place), traceId);
     await world.calls.ingest([call]);
+    await world.contents.keep([{ traceId, tenantId: place.tenantId, projectId: projectId!, expiresMs: Date.UTC(2100, 0, 1), text: '{"messages":[]}' }]);
   }
   await world.source.reload();
   return (variable, noun, place) => {

@@ -13,6 +13,7 @@ import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { CallStore } from "../../src/store/calls.ts";
+import { type ContentStore, openContentStore } from "../../src/store/content-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { type DatabaseKind, SQLITE } from "./databases.ts";
@@ -27,6 +28,7 @@ export interface Told {
 export interface AdminWorld {
   readonly store: Store;
   readonly calls: CallStore;
+  readonly contents: ContentStore;
   readonly limits: LimitStore;
   readonly source: SnapshotSource;
   /** Texts of tokens by name: `acme.owner`, ..., `acme.site.maintainer`, ..., `default.owner` (the operator), `beta.owner`, ... */
@@ -52,9 +54,11 @@ const PROJECTS = [["acme", "site"], ["acme", "app"], ["beta", "lab"]] as const;
 
 export async function openAdminWorld({ file = null, clock = systemClock, kind = SQLITE, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
-  const store = await database.openStore({ sealer: openSealer([new Uint8Array(32).fill(7)]), clock });
+  const sealer = openSealer([new Uint8Array(32).fill(7)]);
+  const store = await database.openStore({ sealer, clock });
   await store.migrate();
   const calls = database.openCalls();
+  const contents = openContentStore({ calls, sealer, now: () => clock.now() });
   const limits = openMemoryLimits({ clock });
   const tokens = await people(store, clock.now());
   const environment: Environment = readEnvironment({});
@@ -65,12 +69,13 @@ export async function openAdminWorld({ file = null, clock = systemClock, kind = 
   const app = createApp({
     clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, logins, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
     notReady: () => null, callsInFlight: () => 0, targets: () => [],
-    admin: { store: between(store), limits, calls, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+    admin: { store: between(store), limits, calls, contents, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
   });
   const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });
   return {
     store,
     calls,
+    contents,
     limits,
     source,
     tokens,

@@ -56,7 +56,7 @@ for (const kind of kinds)
       expect(before.length).toBeGreaterThan(5000);
       for (const operation of writing()) {
         const { status, headers, body } = await sent(operation, "?dry_run=true", { "idempotency-key": "dry" });
-        expect([operation.operationId, status, headers.get("x-gateway-dry-run")]).toEqual([operation.operationId, operation.method === "DELETE" ? 204 : 200, "true"]);
+        expect([operation.operationId, status, headers.get("x-gateway-dry-run")]).toEqual([operation.operationId, operation.statuses.includes("204") ? 204 : 200, "true"]);
         if (body?.token !== undefined) expect(body.token).toBeNull();
       }
       expect(await everything(kind.name)).toBe(before);
@@ -112,13 +112,13 @@ for (const kind of kinds)
         expect([operation.operationId, (await sent(operation, "?limit=1000")).status]).toEqual([operation.operationId, 200]);
         for (const name of operation.query.filter((one) => !["limit", "cursor", "group_by", "order", "format"].includes(one))) {
           const all = await sent(operation);
-          const words = ["2020-01-01", "live", "store", "done", "viewer", "ok", "200", "404", "true", "rate_limit_exceeded", "kept", "acme", "nobody@example.com", "1"];
+          const words = ["2020-01-01", "live", "store", "done", "viewer", "ok", "200", "404", "true", "rate_limit_exceeded", "kept", "acme", "nobody@example.com", "1", "0".repeat(32), "2xx"];
           const answers = await Promise.all(words.map((value) => sent(operation, `?${name}=${encodeURIComponent(value)}`)));
           const right = answers.filter(({ status }) => status === 200 || status === 404);
           expect([operation.operationId, name, right.length > 0]).toEqual([operation.operationId, name, true]);
           // of each filter there is a value with which less is left, unless there was nothing
           const narrowed = right.some(({ body }) => (body.data?.length ?? 0) < all.body.data.length);
-          if (!["from", "to", "origin", "state", "outcome", "settled"].includes(name) && all.body.data.length > 0) expect([operation.operationId, name, narrowed || name === "tenant_id"]).toEqual([operation.operationId, name, true]);
+          if (!["from", "to", "ended_from", "origin", "state", "outcome", "settled"].includes(name) && all.body.data.length > 0) expect([operation.operationId, name, narrowed || name === "tenant_id"]).toEqual([operation.operationId, name, true]);
         }
       }
       for (const [path, served] of Map.groupBy(operations.filter(({ path: of }) => of.startsWith("/api/v1/admin")), (one) => one.path)) {

@@ -34,6 +34,8 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listTenantVersions: VIEWER, readTenantVersion: VIEWER, diffTenantVersions: VIEWER, rollBackTenant: "admin", listProjectVersions: VIEWER, readProjectVersion: VIEWER, diffProjectVersions: VIEWER, rollBackProject: "admin",
   listTenantAudit: "admin", listProjectAudit: "maintainer",
   listAudit: "operator", readUsage: "operator", listCalls: "operator", readCall: "operator",
+  listLogs: "operator", readLog: "operator", listTenantLogs: VIEWER, readTenantLog: VIEWER, listProjectLogs: VIEWER, readProjectLog: VIEWER,
+  readTenantLogContent: "developer", readProjectLogContent: "developer", removeTenantContent: "admin", removeProjectContent: "admin",
   readTenantUsage: VIEWER, readProjectUsage: VIEWER, listTenantCalls: VIEWER, listProjectCalls: VIEWER, readTenantCall: VIEWER, readProjectCall: VIEWER,
 };
 

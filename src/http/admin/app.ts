@@ -6,26 +6,28 @@ import { documentRules } from "./documents.ts";
 import type { DocumentWorld } from "./document-rule.ts";
 import { fileDocuments } from "./file-documents.ts";
 import { checked, queryOf } from "./input.ts";
+import type { AdminCalls } from "./call-shapes.ts";
 import { describeKey, keyQuery } from "./key.ts";
 import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
 import { historyOperations } from "./history.ts";
-import type { AdminContext, AdminOperation } from "./operation.ts";
+import { logOperations } from "./logs.ts";
+import type { AdminContents, AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./serve.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
-import { type AdminCalls, usageOperations } from "./usage.ts";
+import { usageOperations } from "./usage.ts";
 import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
-export function adminOperations(world: DocumentWorld, calls: AdminCalls | null): readonly AdminOperation[] {
+export function adminOperations(world: DocumentWorld, calls: AdminCalls | null, contents: AdminContents | null): readonly AdminOperation[] {
   const rules = documentRules(world);
-  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }), ...historyOperations({ rules, world }), ...usageOperations(calls)];
+  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }), ...historyOperations({ rules, world }), ...usageOperations(calls), ...logOperations(calls, contents)];
 }
 
 /** What it throws is for the app around it, which has one body for every error. */
 export function createAdminApp(context: AdminContext, world: DocumentWorld): Hono<AdminEnv> {
   const app = new Hono<AdminEnv>();
-  const operations = adminOperations(world, context.calls);
+  const operations = adminOperations(world, context.calls, context.contents);
   serveOperations(app, operations, context);
   refuseOtherMethods(app, operations);
   serveKey(app, context);

@@ -7,6 +7,7 @@ import type { Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { CallStore } from "../../store/calls.ts";
+import type { ContentStore } from "../../store/content-store.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
@@ -17,12 +18,17 @@ export interface AdminStore extends Reader {
   change<T>(actor: Actor, work: (writer: Writer) => Promise<T>, options?: ChangeOptions): Promise<Changed<T>>;
 }
 
+/** What was said in calls, as far as tenants keep it. */
+export type AdminContents = Pick<ContentStore, "find" | "count" | "remove">;
+
 export interface AdminContext {
   readonly clock: Clock;
   readonly store: AdminStore;
   readonly version: string;
   /** Null: none are kept. */
-  readonly calls: Pick<CallStore, "listCalls" | "findCall" | "usage" | "usageTotals"> | null;
+  readonly calls: Pick<CallStore, "listCalls" | "searchCalls" | "findCall" | "usage" | "usageTotals"> | null;
+  /** Null: none are kept. */
+  readonly contents: AdminContents | null;
   /** Null: nothing counts here. */
   readonly limits: Pick<LimitStore, "standing"> | null;
   snapshot(): Snapshot;
@@ -45,6 +51,8 @@ export interface AdminCall<Body, Query> {
   readonly dryRun: boolean;
   readonly nowMs: number;
   readonly snapshot: Snapshot;
+  /** A row of the audit log for a reading that has to be known of. */
+  readonly note: (note: AuditNote) => Promise<void>;
 }
 
 export interface Answer {
@@ -54,15 +62,15 @@ export interface Answer {
   /** What a repeat under the same idempotency key is answered, where the body holds a secret that is shown once. */
   readonly repeated?: JsonObject;
   readonly etag?: string;
-  /** Other than JSON; the cursor of a page of it stands in a header. */
-  readonly text?: { readonly contentType: string; readonly content: string; readonly nextCursor: string | null };
+  /** Other than JSON; the cursor of a page of it stands in a header. A stream is made while it is read. */
+  readonly text?: { readonly contentType: string; readonly content: string | ReadableStream<Uint8Array>; readonly nextCursor: string | null };
 }
 
 /** What is answered, without the headers that every answer has. */
 export interface AdminReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  readonly body: string | ReadableStream<Uint8Array> | null;
 }
 
 interface Described<Body extends z.ZodType, Query extends z.ZodType> {

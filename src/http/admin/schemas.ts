@@ -1,6 +1,6 @@
 // Words and forms that many operations of the admin API share: ids, pages, ETags, times.
 import { z } from "zod";
-import { GatewayError } from "../../core/errors.ts";
+import { CATALOGUE, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Page, PageRequest } from "../../store/reader.ts";
 
@@ -16,6 +16,8 @@ export const instant = z
   .refine((text) => (DAY.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success) && !Number.isNaN(Date.parse(text)), "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z")
   .transform((text) => Date.parse(text));
 export const etagField = z.string().meta({ description: "Of this state; `if-match` sends it back." });
+
+export const callCode = z.enum(Object.keys(CATALOGUE) as [string, ...string[]]);
 
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(1000).default(100).meta({ description: "Entries of a page." }),

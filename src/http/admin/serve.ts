@@ -101,6 +101,7 @@ async function attempted(c: AdminHttp, { operation, caller, params, actor }: Att
     ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
     dryRun: isObject(query) && query["dry_run"] === "true",
     nowMs: context.clock.now(),
+    note: (note) => context.store.note({ ...actor, role }, note),
   };
   if (operation.method === "get") return replyOf(await operation.run(call, context.store), false);
   return await change(operation, call, { ...actor, role }, context, idempotency(c, sent, call));

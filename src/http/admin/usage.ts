@@ -1,16 +1,14 @@
 // What was called and what it used: sums by tenant, project, token, user, route, model and day, as JSON and as CSV, and single calls with their records.
 import { z } from "zod";
-import { usd } from "../../accounting/price.ts";
 import { csvOf, shownRow, shownSums } from "../../accounting/usage-report.ts";
-import { nothingThere, type Place } from "../../auth/grants.ts";
-import { CATALOGUE, GatewayError } from "../../core/errors.ts";
+import { nothingThere } from "../../auth/grants.ts";
+import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { callFields } from "../../observe/log.ts";
-import { type CallScope, type CallStore, type CallSummary, USAGE_DIMENSIONS, USAGE_ORDERS, type UsageDimension } from "../../store/calls.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageDimension } from "../../store/calls.ts";
+import { type AdminCalls, CALL_SHAPE, type CallReach, type Filters, filters, PLACES, scopeOf, shownCall, WITHIN } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
-import { instant, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
-
-export type AdminCalls = Pick<CallStore, "listCalls" | "findCall" | "usage" | "usageTotals">;
+import { callCode, listed, listOf, pageOf, pageQuery } from "./schemas.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -27,22 +25,9 @@ const usage = z
   .strictObject({ data: z.array(usageRow), next_cursor: z.string().nullable(), totals: z.strictObject(sums).meta({ id: "UsageTotals" }).nullable().meta({ description: "Of everything that was asked for; on the first page." }) })
   .meta({ id: "Usage" });
 
-const CALL_SHAPE = {
-  trace_id: z.string(), at: time, tenant_id: z.string().nullable(), project_id: z.string().nullable(), token_id: z.string().nullable(), user_id: z.string().nullable(), end_user: z.string().nullable(),
-  route: z.string().nullable(), provider: z.string().nullable(), model: z.string().nullable(), status: z.int(), code: z.string().nullable(), stream: z.boolean(), cancelled: z.boolean(), attempts: count,
-  prompt_tokens: count, completion_tokens: count, cached_tokens: count, reasoning_tokens: count, cost_usd: z.string().nullable(), total_ms: z.number(), first_content_ms: z.number().nullable(),
-  settled: z.boolean().meta({ description: "False: its process ended before it did, and it was charged with what was reserved for it." }),
-};
 const call = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
 const callDetail = z.strictObject({ ...CALL_SHAPE, record: z.record(z.string(), z.unknown()).nullable().meta({ description: "All that is known of it, in the fields of the log; null: it is older than details are kept." }) }).meta({ id: "CallDetail" });
 
-const word = z.string().min(1).max(400).optional();
-/** Which tenant and project can be asked for where none is named by the path. */
-const WITHIN = { operator: { tenant_id: word, project_id: word }, tenant: { project_id: word }, project: {} } as const;
-const filters = {
-  token_id: word, user_id: word, end_user: word, route: word, provider: word, model: word.meta({ description: "The provider's own name." }),
-  from: instant.optional().meta({ description: "Of this time and later." }), to: instant.optional().meta({ description: "Before this time." }),
-};
 const dimensions = z
   .string()
   .max(200)
@@ -55,28 +40,7 @@ const usageQuery = z.strictObject({
   order: z.enum(USAGE_ORDERS).default("group").meta({ description: "`group` comes in pages; of the others the largest come first, in one page." }),
   format: z.enum(["json", "csv"]).default("json"),
 });
-const callsQuery = z.strictObject({ ...pageQuery, ...filters, outcome: z.enum(["ok", "failed"]).optional(), status: z.coerce.number().int().min(100).max(599).optional(), code: z.enum(Object.keys(CATALOGUE) as [string, ...string[]]).optional(), settled: z.enum(["true", "false"]).optional().meta({ description: "`false`: calls whose process ended before they did." }) });
-
-type Filters = z.output<z.ZodObject<typeof filters>> & { readonly project_id?: string | undefined; readonly tenant_id?: string | undefined };
-
-/** `place` null: the operator's, of all tenants. */
-function scopeOf(place: Place | null, asked: Filters): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
-  const given = {
-    tokenId: asked.token_id, userId: asked.user_id, endUser: asked.end_user, route: asked.route, provider: asked.provider, model: asked.model, fromMs: asked.from, toMs: asked.to,
-    // the place decides, whatever is asked for
-    tenantId: place?.tenantId ?? asked.tenant_id,
-    projectId: place?.projectId ?? asked.project_id,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-}
-
-function shownCall(of: CallSummary): JsonObject {
-  return {
-    trace_id: of.traceId, at: iso(of.timeMs), tenant_id: of.tenantId, project_id: of.projectId, token_id: of.tokenId, user_id: of.userId, end_user: of.endUser, route: of.route, provider: of.provider, model: of.model,
-    status: of.status, code: of.code, stream: of.stream, cancelled: of.cancelled, attempts: of.attempts, prompt_tokens: of.promptTokens, completion_tokens: of.completionTokens, cached_tokens: of.cachedTokens,
-    reasoning_tokens: of.reasoningTokens, cost_usd: of.costNanoUsd === null ? null : usd(of.costNanoUsd), total_ms: of.totalMs, first_content_ms: of.firstContentMs, settled: of.settled,
-  };
-}
+const callsQuery = z.strictObject({ ...pageQuery, ...filters, outcome: z.enum(["ok", "failed"]).optional(), status: z.coerce.number().int().min(100).max(599).optional(), code: callCode.optional(), settled: z.enum(["true", "false"]).optional().meta({ description: "`false`: calls whose process ended before they did." }) });
 
 /** Sums are kept by the hour, of end users by the day. Throws `invalid_request` that names the parameter. */
 function demandWhole(by: readonly UsageDimension[], asked: Filters): void {
@@ -85,14 +49,7 @@ function demandWhole(by: readonly UsageDimension[], asked: Filters): void {
     if ((asked[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0) throw new GatewayError("invalid_request", `${name} has to be ${isOfUsers ? "a day, where end users are asked for" : "a full hour"}, in UTC: sums are kept by it.`, { param: name });
 }
 
-type UsageReach = "operator" | "tenant" | "project";
-const PLACES: Readonly<Record<UsageReach, { readonly name: string; readonly base: string; readonly words: string }>> = {
-  operator: { name: "", base: "", words: "the gateway, of all tenants" },
-  tenant: { name: "Tenant", base: "/tenants/{tenant}", words: "the tenant" },
-  project: { name: "Project", base: "/projects/{project}", words: "the project" },
-};
-
-function placeOperations(reach: UsageReach, calls: AdminCalls): readonly AdminOperation[] {
+function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOperation[] {
   const { name: place, base, words } = PLACES[reach];
   const read = reading({
     id: `read${place}Usage`,
@@ -143,6 +100,6 @@ export function usageOperations(calls: AdminCalls | null): readonly AdminOperati
   const none = (): never => {
     throw new GatewayError("store_unavailable", "No calls are kept here.");
   };
-  const kept: AdminCalls = calls ?? { listCalls: none, findCall: none, usage: none, usageTotals: none };
+  const kept: AdminCalls = calls ?? { listCalls: none, searchCalls: none, findCall: none, usage: none, usageTotals: none };
   return [...placeOperations("operator", kept), ...placeOperations("tenant", kept), ...placeOperations("project", kept)];
 }

@@ -1,0 +1,112 @@
+// What was said in calls, compressed and encrypted before it goes to the database: AES-256-GCM (NIST SP 800-38D) under a key of the tenant's own, which is kept
+// sealed by the master key. So a new master key seals a few keys again and no contents, and with its key all that a tenant ever said is gone.
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import type { Sealer } from "../config/sealing.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { CallStore, StoredContent } from "./calls.ts";
+import type { ConfigurationScope } from "./records.ts";
+import { StoreError } from "./store.ts";
+
+const FORMAT = 1;
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** No more is made than this (src/auth/content-settings.ts bounds it, and JSON may escape each character). */
+const MAX_TEXT_BYTES = 64 * 1024 * 1024;
+
+export interface SaidText extends Omit<StoredContent, "body"> {
+  /** JSON. */
+  readonly text: string;
+}
+
+export interface ContentStore {
+  /** All of them, or it rejects. */
+  keep(said: readonly SaidText[]): Promise<void>;
+  /** Null: nothing is kept, or its time is over. Throws StoreError `sealed` where its key does not open. */
+  find(traceId: string): Promise<{ readonly content: JsonObject; readonly expiresMs: number } & ConfigurationScope | null>;
+  /** Of how many calls something is kept in a place. */
+  count(place: ConfigurationScope): Promise<number>;
+  /** Everything of a place. Gives how many went. */
+  remove(place: ConfigurationScope): Promise<number>;
+}
+
+export interface ContentStoreOptions {
+  readonly calls: Pick<CallStore, "contentKey" | "keepContents" | "findContent" | "countContents" | "removeContents">;
+  readonly sealer: Sealer;
+  readonly now: () => number;
+}
+
+/** Where the key of a tenant is sealed. */
+export function contentKeyPlace(tenantId: string): string {
+  return `content/${tenantId}`;
+}
+
+export function openContentStore({ calls, sealer, now }: ContentStoreOptions): ContentStore {
+  const keys = new Map<string, Promise<Buffer>>();
+  const keyOf = (tenantId: string): Promise<Buffer> => {
+    const known = keys.get(tenantId);
+    if (known !== undefined) return known;
+    const asked = askKey(tenantId);
+    keys.set(tenantId, asked);
+    asked.catch(() => keys.delete(tenantId));
+    return asked;
+  };
+  const askKey = async (tenantId: string): Promise<Buffer> => {
+    const place = contentKeyPlace(tenantId);
+    const sealed = await calls.contentKey(tenantId, sealer.seal(randomBytes(KEY_BYTES).toString("base64"), place));
+    try {
+      return Buffer.from(sealer.open(sealed, place), "base64");
+    } catch (error) {
+      throw new StoreError("sealed", `What the tenant ${tenantId} keeps of its calls cannot be opened: ${error instanceof Error ? error.message : String(error)}.`, error);
+    }
+  };
+  return {
+    async keep(said) {
+      const rows = await Promise.all(said.map(async ({ text, ...one }): Promise<StoredContent> => ({ ...one, body: encrypted(await keyOf(one.tenantId), await compressed(text), boundTo(one)) })));
+      await calls.keepContents(rows);
+    },
+    async find(traceId) {
+      const row = await calls.findContent(traceId);
+      if (row === null || row.expiresMs <= now()) return null;
+      const text = await expanded(decrypted(await keyOf(row.tenantId), row.body, boundTo(row)), { maxOutputLength: MAX_TEXT_BYTES });
+      return { tenantId: row.tenantId, projectId: row.projectId, expiresMs: row.expiresMs, content: JSON.parse(text.toString("utf8")) as JsonObject };
+    },
+    count: (place) => calls.countContents(place),
+    async remove({ tenantId, projectId }) {
+      let removed = 0;
+      for (;;) {
+        const gone = await calls.removeContents({ tenantId, projectId });
+        if (gone === 0) return removed;
+        removed += gone;
+      }
+    },
+  };
+}
+
+/** In the runtime's own threads. */
+const compressed = promisify<string, Buffer>(gzip);
+const expanded = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(gunzip);
+
+/** One that is moved to another call does not open. */
+function boundTo({ tenantId, projectId, traceId }: Pick<StoredContent, "tenantId" | "projectId" | "traceId">): Buffer {
+  return Buffer.from(JSON.stringify(["content", tenantId, projectId, traceId]));
+}
+
+function encrypted(key: Buffer, text: Uint8Array, bound: Buffer): Uint8Array {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(bound);
+  return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]);
+}
+
+function decrypted(key: Buffer, body: Uint8Array, bound: Buffer): Buffer {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  try {
+    if (bytes[0] !== FORMAT) throw new Error("it is of a later version");
+    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, 1 + NONCE_BYTES)).setAAD(bound).setAuthTag(bytes.subarray(-TAG_BYTES));
+    return Buffer.concat([decipher.update(bytes.subarray(1 + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+  } catch (error) {
+    throw new StoreError("sealed", `What is kept of the call cannot be opened: it was changed, or its key is another one (${error instanceof Error ? error.message : String(error)}).`, error);
+  }
+}
