@@ -40,7 +40,7 @@ const logQuery = z.strictObject({
   code: callCode.optional(),
   finish_reason: word.meta({ description: "Of the first choice." }),
   stream: flag, cancelled: flag.meta({ description: "The client left before the end." }), explained: flag, settled: flag,
-  min_ms: count, max_ms: count, min_first_content_ms: count, max_first_content_ms: count, min_attempts: count, max_attempts: count,
+  min_ms: count, max_ms: count, min_first_content_ms: count, max_first_content_ms: count, min_attempts: count,
   min_tokens: count.meta({ description: "Of prompt and answer together." }), max_tokens: count, min_prompt_tokens: count, max_prompt_tokens: count, min_completion_tokens: count, max_completion_tokens: count,
   min_cost_usd: dollars, max_cost_usd: dollars,
   metadata,
@@ -88,7 +88,7 @@ function filterOf(asked: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter
     traceId: asked.trace_id, endedFromMs: asked.ended_from, modelAsked: asked.model_asked, status: asked.status, statusClass: asked.status_class, outcome: asked.outcome, code: asked.code, finishReason: asked.finish_reason,
     stream: asked.stream, cancelled: asked.cancelled, explained: asked.explained, settled: asked.settled, ...(tags.length > 0 && { tags }),
     atLeast: known({ totalMs: asked.min_ms, firstContentMs: asked.min_first_content_ms, attempts: asked.min_attempts, tokens: asked.min_tokens, promptTokens: asked.min_prompt_tokens, completionTokens: asked.min_completion_tokens, costNanoUsd: asked.min_cost_usd }),
-    atMost: known({ totalMs: asked.max_ms, firstContentMs: asked.max_first_content_ms, attempts: asked.max_attempts, tokens: asked.max_tokens, promptTokens: asked.max_prompt_tokens, completionTokens: asked.max_completion_tokens, costNanoUsd: asked.max_cost_usd }),
+    atMost: known({ totalMs: asked.max_ms, firstContentMs: asked.max_first_content_ms, tokens: asked.max_tokens, promptTokens: asked.max_prompt_tokens, completionTokens: asked.max_completion_tokens, costNanoUsd: asked.max_cost_usd }),
   };
   return { order: asked.order, ...scopeOf(place, asked), ...known(given) };
 }
