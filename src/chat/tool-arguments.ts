@@ -4,8 +4,10 @@ import { Validator } from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 
 const MAX_CHARACTERS = 1_048_576;
-/** Of a validation: about 20 ms. */
-const MAX_STEPS = 200_000;
+/** Of a validation: at worst some 50 ms. */
+const MAX_STEPS = 20_000;
+/** A schema that costs too much for arguments this short is not tried again. */
+const SHORT = 16_384;
 const MAX_FAULTS = 5;
 const MAX_FAULT = 300;
 
@@ -46,7 +48,8 @@ function faultsOf(value: JsonObject, schema: JsonObject, length: number): readon
     const leaves = errors.filter(({ keyword }) => !STRUCTURAL.has(keyword));
     return (leaves.length === 0 ? errors : leaves).slice(0, MAX_FAULTS).map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
   } catch (thrown) {
-    if (thrown instanceof TooMuch || thrown instanceof Error) return [];
+    if (thrown instanceof TooMuch && length <= SHORT) compiled.set(schema, null);
+    if (thrown instanceof Error) return [];
     throw thrown;
   }
 }
