@@ -21,7 +21,8 @@ export interface FamilyGateway {
   stop(): Promise<void>;
 }
 
-export async function startFamilyGateway(): Promise<FamilyGateway> {
+/** `config`: further text of the configuration. */
+export async function startFamilyGateway(config = ""): Promise<FamilyGateway> {
   let goOn = (): void => {};
   let ended: (atMs: number) => void = () => {};
   const upstream = startUpstream(({ path, text, body }, raw) => {
@@ -38,7 +39,7 @@ export async function startFamilyGateway(): Promise<FamilyGateway> {
     return new Response(streamBody(family.stream(script, body), rest), { headers: { "content-type": family.contentType ?? "text/event-stream" } });
   });
   const tokens = startTokenService();
-  const gateway = await startGateway({ config: familiesConfig(upstream.url, tokens.url, serviceAccount()) });
+  const gateway = await startGateway({ config: `${familiesConfig(upstream.url, tokens.url, serviceAccount())}\n${config}` });
   return {
     gateway,
     upstream,

@@ -37,6 +37,7 @@ export const FORECAST_SCHEMA: Record<string, unknown> = {
 };
 /** The schema of what `#tools` calls. */
 export const WEATHER_SCHEMA: Record<string, unknown> = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+export const BEFORE_TOOLS = "Let me look.";
 export const AFTER_TOOLS = "Paris is warm, Oslo is cold.";
 
 const pieces = (text: string): readonly string[] => text.match(/[\s\S]{1,6}/gu) ?? [];
@@ -49,6 +50,11 @@ const ANSWERS: Readonly<Record<string, ScriptedAnswer>> = {
   tools: {
     choices: [{ calls: [{ id: "call_paris", name: "weather", input: { city: "Paris" } }, { id: "call_oslo", name: "weather", input: { city: "Oslo" } }], finish: "tool_calls" }],
     usage: { prompt: 20, completion: 12 },
+  },
+  // tools that the gateway runs, at a server with the label sky
+  sky: {
+    choices: [{ reasoning: pieces(THOUGHT), text: pieces(BEFORE_TOOLS), calls: [{ id: "call_paris", name: "sky__weather", input: { city: "Paris" } }, { id: "call_oslo", name: "sky__weather", input: { city: "Oslo" } }], finish: "tool_calls" }],
+    usage: { prompt: 20, completion: 12, reasoning: 9 },
   },
   bare: { choices: [{ text: pieces("Ringing."), calls: [{ id: "call_bell", name: "bell", input: {} }], finish: "tool_calls" }], usage: { prompt: 20, completion: 5 } },
   forecast: { choices: [{ calls: [{ id: "call_forecast", name: "forecast", input: FORECAST }], finish: "tool_calls" }], usage: { prompt: 30, completion: 9 } },
@@ -66,5 +72,5 @@ export function scriptOf(requestText: string): ScriptedAnswer | ScriptedFailure 
   if (failure !== undefined) return failure;
   const answer = ANSWERS[name];
   if (answer === undefined) throw new Error(`no script in: ${requestText.slice(0, 300)}`);
-  return (answer === ANSWERS["tools"] || answer === ANSWERS["bare"]) && /"role":"tool"|"tool_result"|"functionResponse"|"toolResult"/.test(requestText) ? AFTER_RESULTS : answer;
+  return (answer === ANSWERS["tools"] || answer === ANSWERS["bare"] || answer === ANSWERS["sky"]) && /"role":"tool"|"tool_result"|"functionResponse"|"toolResult"/.test(requestText) ? AFTER_RESULTS : answer;
 }
