@@ -1,0 +1,42 @@
+// What every integration that gets traces can be told in the file besides what all of them can: which traces are kept, who exports, and whether providers are told.
+import { z } from "zod";
+import { type IntegrationBase, integrationBase, integrationFields } from "./integration-fields.ts";
+import type { Attributes } from "./otlp/attributes.ts";
+import type { Temporality } from "./otlp/metric.ts";
+
+/** What an export over OTLP needs to know, whoever receives it. */
+export interface OtlpTarget {
+  /** Null: it gets none. */
+  readonly traces: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
+  readonly metrics: { readonly url: string; readonly headers: Readonly<Record<string, string>>; readonly intervalMs: number; readonly temporality: Temporality } | null;
+  readonly resource: Attributes;
+  readonly gzip: boolean;
+}
+
+export interface TraceBase extends IntegrationBase {
+  readonly otlp: OtlpTarget;
+  readonly trace: {
+    /** Of traces that begin here, 0 to 1. */
+    readonly sampleRatio: number;
+    readonly propagate: boolean;
+  };
+}
+
+const { sample: _sample, ...shared } = integrationFields;
+const NAME = /^[\x20-\x7e]{1,255}$/;
+
+export const traceFields = {
+  ...shared,
+  sample: z.number().min(0).max(1).default(1).meta({ title: "Sample", description: "The part of the traces that begin here which it is sent, from 0 to 1, the same ones on every gateway. Of a trace that a caller began, the flag of its `traceparent` decides." }),
+  propagate: z.boolean().default(true).meta({ title: "Propagate", description: "Providers and tool servers are told the ids of the trace and of the span, so that their own spans stand under ours: `traceparent` and the caller's `tracestate`." }),
+  service_name: z.string().regex(NAME, "expected 1 to 255 characters of ASCII").default("dragoman").meta({ title: "Service", description: "The name under which the gateway's spans stand: `service.name`." }),
+} as const;
+
+export const metricsInterval = z.number().min(1).max(3600).default(60).meta({ title: "Seconds", description: "Metrics are sent this often." });
+
+const fields = z.object(traceFields);
+
+export function traceBase(file: z.output<typeof fields>): Omit<TraceBase, "otlp"> {
+  // metrics are of all calls: it is traces that are a part
+  return { ...integrationBase({ ...file, sample: 1 }), trace: { sampleRatio: file.sample, propagate: file.propagate } };
+}
