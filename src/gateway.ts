@@ -29,6 +29,7 @@ import { type Metrics, openMetrics, type TargetStanding } from "./observe/metric
 import { batched } from "./observe/batch.ts";
 import { type Integrations, openIntegrations } from "./observe/integrations.ts";
 import { observers } from "./observe/observer.ts";
+import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
 import { openLimitCounts } from "./store/limit-counts.ts";
@@ -204,7 +205,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     toolServers.configured(snapshot.toolServers.keys);
   };
   const observer = batched(observers([log, metrics, budgets, ...(integrations === null ? [] : [integrations])], onFault));
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: null, events: NO_EVENTS, toolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: tracingOf(source.configuration().integrations), events: NO_EVENTS, toolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,

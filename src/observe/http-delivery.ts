@@ -7,6 +7,8 @@ export interface Post {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array<ArrayBuffer>;
+  /** What may be sent again after this status, where the receiver's protocol says it; else what is usual. */
+  readonly isRetryable?: (status: number) => boolean;
 }
 
 export interface Taken {
@@ -20,8 +22,10 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 /** Besides 5xx: it may be another time. RFC 9110 15.5, RFC 6585 4, RFC 8470 5.2 */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 
+const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status);
+
 /** Gives the answer where it is 2xx. Throws SinkFault. */
-export async function post({ url, headers, body }: Post, signal: AbortSignal, clock: Pick<Clock, "now">): Promise<Taken> {
+export async function post({ url, headers, body, isRetryable = isTransient }: Post, signal: AbortSignal, clock: Pick<Clock, "now">): Promise<Taken> {
   let response: Response;
   try {
     response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual", proxy: false, decompress: false } as BunFetchRequestInit);
@@ -32,7 +36,7 @@ export async function post({ url, headers, body }: Post, signal: AbortSignal, cl
   if (status < 200 || status > 299) {
     void response.body?.cancel().catch(() => {});
     const waitMs = retryAfterMs((name) => response.headers.get(name), clock.now());
-    throw new SinkFault(status >= 300 && status < 400 ? `the receiver answers ${status}, and redirects are not followed` : `the receiver answers ${status}`, { isRetryable: status >= 500 || TRANSIENT.has(status), retryAfterMs: waitMs });
+    throw new SinkFault(status >= 300 && status < 400 ? `the receiver answers ${status}, and redirects are not followed` : `the receiver answers ${status}`, { isRetryable: isRetryable(status), retryAfterMs: waitMs });
   }
   try {
     return { status, body: await firstBytes(response) };

@@ -1,12 +1,15 @@
 // The section `integrations` of the configuration: where the records of calls go besides the log and the database. Each kind has its schema beside its sink.
 import { z } from "zod";
 import { type CallbackSettings, callbackSettings } from "./callback-settings.ts";
+import { type DatadogSettings, datadogSettings } from "./datadog-settings.ts";
 import { type JsonLinesSettings, jsonLinesSettings } from "./json-lines-settings.ts";
 import { MOST } from "./labels.ts";
+import { type LangfuseSettings, langfuseSettings } from "./langfuse-settings.ts";
+import { type OtlpSettings, otlpSettings } from "./otlp-settings.ts";
 import { type RecordsWebhookSettings, recordsWebhookSettings } from "./records-webhook-settings.ts";
 
 /** Those that are a sink in the thread of all sinks. */
-export type SinkSettings = JsonLinesSettings | RecordsWebhookSettings;
+export type SinkSettings = JsonLinesSettings | RecordsWebhookSettings | OtlpSettings | LangfuseSettings | DatadogSettings;
 export type IntegrationSettings = SinkSettings | CallbackSettings;
 
 export interface Integration<T extends IntegrationSettings = IntegrationSettings> {
@@ -18,7 +21,7 @@ export interface Integration<T extends IntegrationSettings = IntegrationSettings
 const MAX_INTEGRATIONS = MOST.integration;
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
-const entry = z.discriminatedUnion("type", [jsonLinesSettings, recordsWebhookSettings, callbackSettings]);
+const entry = z.discriminatedUnion("type", [otlpSettings, jsonLinesSettings, recordsWebhookSettings, langfuseSettings, datadogSettings, callbackSettings]);
 
 export const integrationsSection = z
   .record(z.string().regex(NAME, "expected a letter, then letters, digits, - and _"), entry)

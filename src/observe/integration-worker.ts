@@ -8,9 +8,11 @@ import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
 import { type HandedLine, readLine, recordedCall } from "./integration-line.ts";
 import type { Integration } from "./integration-settings.ts";
 import { openSink } from "./open-sink.ts";
+import type { MetricsExport, MetricsWatch } from "./otlp-metrics.ts";
 import { ParsedCalls, type ParsedLine } from "./parsed-calls.ts";
 import { type Queued, type QueueWatch, type Receiver, SinkQueue } from "./sink-queue.ts";
 import type { RecordedCall } from "./sink.ts";
+import type { TraceBase } from "./trace-fields.ts";
 
 export interface IntegrationSetup {
   /** Several sinks, or one callback. */
@@ -57,6 +59,15 @@ function watchOf(integration: number, figures: SharedFigures, tell: (news: Integ
   };
 }
 
+/** Whether its records are taken is not for its metrics to say. */
+function metricsWatch(integration: number, figures: SharedFigures, tell: (news: IntegrationNews) => void): MetricsWatch {
+  return {
+    failed: () => figures.add(integration, "failures", 1),
+    failing: (words) => tell({ kind: "failing", integration, words }),
+    back: () => tell({ kind: "back", integration }),
+  };
+}
+
 function openQueues(integrations: readonly Integration[], figures: SharedFigures, tell: (news: IntegrationNews) => void): readonly OpenQueue[] {
   const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) => new SinkQueue<T>({ open, delivery: integration.settings.delivery, watch: watchOf(index, figures, tell), clock: systemClock, random: Math.random });
   return integrations.map((integration, index): OpenQueue => {
@@ -66,8 +77,38 @@ function openQueues(integrations: readonly Integration[], figures: SharedFigures
       return { take: ({ kind, text }) => queue.add({ units: text.length, value: () => (kind === "end" ? { kind, call: recordedCall(text) } : { kind, told: JSON.parse(text) as never }) }), end: (ms) => queue.end(ms) };
     }
     const queue = queueOf<RecordedCall>(index, integration, () => openSink(settings));
-    return { take: (line) => queue.add(settings.content ? withContent(parsed.of(line)) : withoutContent(parsed.of(line))), end: (ms) => queue.end(ms) };
+    const counting = "otlp" in settings && settings.otlp.metrics !== null ? openCounting(settings, metricsWatch(index, figures, tell)) : null;
+    return {
+      take(handed) {
+        const line = parsed.of(handed);
+        counting?.count(line);
+        queue.add(settings.content ? withContent(line) : withoutContent(line));
+      },
+      async end(ms) {
+        await Promise.all([queue.end(ms), counting?.end(ms)]);
+      },
+    };
   });
+}
+
+/** Figures are of all calls that come, also of those that the queue sheds. */
+function openCounting(settings: TraceBase, watch: MetricsWatch): { count(line: ParsedLine): void; end(withinMs: number): Promise<void> } {
+  let metrics: MetricsExport | null = null;
+  let early: ParsedLine[] = [];
+  const open = async (): Promise<void> => {
+    const { openMetricsExport } = await import("./otlp-metrics.ts");
+    metrics = openMetricsExport(settings, watch);
+    for (const line of early) metrics?.count(line.call().record);
+    early = [];
+  };
+  const opening = open();
+  return {
+    count: (line) => void (metrics === null ? early.push(line) : metrics.count(line.call().record)),
+    async end(withinMs) {
+      await opening;
+      await metrics?.end(withinMs);
+    },
+  };
 }
 
 /** Sinks that get the same line share what was parsed of it. */

@@ -7,6 +7,9 @@ type Openers = { readonly [Type in SinkSettings["type"]]: (settings: Extract<Sin
 const OPENERS: Openers = {
   json_lines: async (settings) => (await import("./json-lines-sink.ts")).openJsonLinesSink(settings),
   webhook: async (settings) => (await import("./records-webhook-sink.ts")).openRecordsWebhookSink(settings),
+  otlp: async (settings) => (await import("./otlp-sink.ts")).openOtlpSink(settings),
+  langfuse: async (settings) => (await import("./langfuse-sink.ts")).openLangfuseSink(settings),
+  datadog: async (settings) => (await import("./datadog-sink.ts")).openDatadogSink(settings),
 };
 
 export function openSink(settings: SinkSettings): Promise<Sink> {

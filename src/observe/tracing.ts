@@ -1,10 +1,10 @@
 // What the traces of calls are to be, by all integrations that want them.
 import { isKept, type TraceContext, type Tracing } from "../core/trace.ts";
-import type { TraceBase } from "./trace-fields.ts";
+import type { Integration } from "./integration-settings.ts";
 
 /** Null: none wants traces. Each takes its part of those that the greediest wants. */
-export function tracingOf(integrations: readonly TraceBase[]): Tracing | null {
-  const traced = integrations.filter(({ enabled, otlp }) => enabled && otlp.traces !== null);
+export function tracingOf(integrations: readonly Pick<Integration, "settings">[]): Tracing | null {
+  const traced = integrations.flatMap(({ settings }) => ("otlp" in settings && settings.enabled && settings.otlp.traces !== null ? [settings] : []));
   if (traced.length === 0) return null;
   return { sampleRatio: Math.max(...traced.map(({ trace }) => trace.sampleRatio)), propagate: traced.some(({ trace }) => trace.propagate) };
 }

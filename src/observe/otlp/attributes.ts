@@ -35,6 +35,11 @@ export function prefixed(prefix: string, object: JsonObject | null): Attributes 
   return attributes;
 }
 
+/** Of the same name the later ones win. */
+export function merged(parts: readonly Attributes[]): Attributes {
+  return Object.assign({}, ...parts) as Attributes;
+}
+
 export function writeAttributes(writer: ProtobufWriter, field: number, attributes: Attributes): void {
   for (const key in attributes) {
     const value = attributes[key];

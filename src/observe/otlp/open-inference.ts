@@ -2,7 +2,7 @@
 import type { Message, ToolCall, Usage } from "../../core/chat.ts";
 import type { CallContent, SaidAnswer } from "../../core/content.ts";
 import type { CallRecord } from "../../core/record.ts";
-import { type AttributeValue, type Attributes, cut } from "./attributes.ts";
+import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
 import type { Dialect } from "./record-spans.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {
@@ -45,7 +45,7 @@ function messageOf({ content, toolCalls }: SaidAnswer): Message {
 
 function messageAttributes(prefix: string, { role, content, name, tool_calls: calls = [], tool_call_id: callId }: Message): Attributes {
   const text = content === null || content === undefined || typeof content === "string" ? content : JSON.stringify(content);
-  return { [`${prefix}role`]: role, [`${prefix}content`]: text ?? undefined, [`${prefix}name`]: name, [`${prefix}tool_call_id`]: callId, ...Object.assign({}, ...calls.map((call, index) => callOf(`${prefix}tool_calls.${index}.tool_call.`, call))) };
+  return { [`${prefix}role`]: role, [`${prefix}content`]: text ?? undefined, [`${prefix}name`]: name, [`${prefix}tool_call_id`]: callId, ...merged(calls.map((call, index) => callOf(`${prefix}tool_calls.${index}.tool_call.`, call))) };
 }
 
 function callOf(prefix: string, { id, function: called }: ToolCall): Attributes {

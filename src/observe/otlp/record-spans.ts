@@ -5,7 +5,7 @@ import type { Attempt, CallRecord, UsageSource } from "../../core/record.ts";
 import type { ToolRun } from "../../core/tool.ts";
 import type { TraceContext } from "../../core/trace.ts";
 import type { RecordedCall } from "../sink.ts";
-import { type Attributes, cut, type Double, prefixed } from "./attributes.ts";
+import { type Attributes, cut, type Double, merged, prefixed } from "./attributes.ts";
 import type { Span } from "./span.ts";
 
 export type SpanPart =
@@ -25,7 +25,7 @@ export function spansOf(call: RecordedCall, dialects: readonly Dialect[]): reado
   const { record } = call;
   const { trace } = record;
   if (trace === null || !trace.sampled || record.explained) return [];
-  const more = (attributes: Attributes, part: SpanPart): Attributes => (dialects.length === 0 ? attributes : Object.assign({}, attributes, ...dialects.map((dialect) => dialect(call, part))));
+  const more = (attributes: Attributes, part: SpanPart): Attributes => (dialects.length === 0 ? attributes : merged([attributes, ...dialects.map((dialect) => dialect(call, part))]));
   const answer = answeringAttempt(record);
   const attempts = record.attempts.map((attempt, index) => {
     const isAnswer = attempt === answer;
@@ -190,6 +190,7 @@ function seconds(ms: number | null): Double | undefined {
   return ms === null ? undefined : double(ms / 1000);
 }
 
+/** To the millionth: what is behind it is noise. */
 function double(value: number): Double {
-  return { double: value };
+  return { double: Math.round(value * 1e6) / 1e6 };
 }

@@ -38,7 +38,7 @@ function textParts(type: "text" | "reasoning" | "refusal", text: string | null |
 
 function contentParts({ role, content, tool_call_id: id }: Message): readonly JsonObject[] {
   if (content === null || content === undefined) return [];
-  if (role === "tool" || role === "function") return [{ type: "tool_call_response", ...(id !== undefined && { id }), response: content as Json }];
+  if (role === "tool" || role === "function") return [{ type: "tool_call_response", ...(id !== undefined && { id }), response: content }];
   return typeof content === "string" ? textParts("text", content) : content.map((part) => contentPart(part as JsonObject));
 }
 
