@@ -1,9 +1,11 @@
 // The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
 import { type BudgetWatch, openBudgetWatch } from "./admission/budget-watch.ts";
 import { type MemoryLimitsOptions, openMemoryLimits } from "./admission/memory.ts";
+import { thresholdEvent } from "./admission/threshold-event.ts";
 import { type Crossed, thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
@@ -11,12 +13,13 @@ import { openModelNames } from "./accounting/model-names.ts";
 import { handleChat } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/context.ts";
 import { openRouting, targetStandings } from "./chat/open-routing.ts";
+import { breakerEvent } from "./routing/breaker-event.ts";
 import type { Environment } from "./config/environment.ts";
 import { isReadableByOthers } from "./config/master-key.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { openCredentialLender, type Refused } from "./credentials/lender.ts";
-import { NO_EVENTS } from "./core/event.ts";
+import { type Events, NO_EVENTS } from "./core/event.ts";
 import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.ts";
 import type { JsonObject } from "./core/json.ts";
 import type { Snapshot } from "./core/snapshot.ts";
@@ -29,6 +32,7 @@ import { type Metrics, openMetrics, type TargetStanding } from "./observe/metric
 import { batched } from "./observe/batch.ts";
 import { type Integrations, openIntegrations } from "./observe/integrations.ts";
 import { observers } from "./observe/observer.ts";
+import { type OpenEvents, openEvents } from "./observe/open-events.ts";
 import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
@@ -39,7 +43,7 @@ import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepAuditPruned } from "./store/audit-settings.ts";
 import { keepPruned } from "./store/call-settings.ts";
 import { openContentStore } from "./store/content-store.ts";
-import { openCalls, openDatabase } from "./store/open-database.ts";
+import { openCalls, openDatabase, openEvents as openEventQueue } from "./store/open-database.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
 import { createSocketUpstream } from "./wire/upstream-socket.ts";
 import type { UpstreamClient } from "./wire/upstream.ts";
@@ -55,6 +59,8 @@ const COUNTED_BEFORE_MS = 60_000;
 const LAST_ANSWER_MS = 3000;
 /** Time for integrations to take the last records. */
 const LAST_RECORDS_MS = 3000;
+/** Time for events to be written down, and for deliveries under way. What is cut off is delivered after the next start. */
+const LAST_EVENTS_MS = 2000;
 
 export interface Gateway {
   readonly url: string;
@@ -70,8 +76,10 @@ function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): 
   return { provider: providerId, credential: lastFour === null ? kind : `${kind} …${lastFour}`, reason, minutes: forMs / 60_000 };
 }
 
-/** An event, told once in a window of the budget. */
-function tellThreshold({ account: { rule, value }, threshold, standing }: Crossed, log: Log, metrics: Metrics): void {
+/** Told once in a window of the budget. */
+function tellThreshold(crossed: Crossed, log: Log, metrics: Metrics, events: Events): void {
+  const { account: { rule, value }, threshold, standing } = crossed;
+  events.emit(thresholdEvent(crossed));
   metrics.thresholdReached(rule.id);
   const { tenantId: tenant, projectId: project, id, name, unit, limit } = rule;
   log.warn({ event: "budget_threshold", tenant, project, budget: name, budget_id: id, value, percent: threshold.percent, degrade_to: threshold.degradeTo, unit, limit, used: standing.used }, "a budget has reached a threshold");
@@ -117,6 +125,7 @@ interface MetricParts {
   readonly budgets?: BudgetWatch;
   readonly integrations?: Integrations | null;
   readonly toolServers?: OpenToolServers;
+  readonly events?: OpenEvents;
 }
 
 function openGatewayMetrics(source: SnapshotSource, targets: () => readonly TargetStanding[], parts: MetricParts): Metrics {
@@ -126,6 +135,7 @@ function openGatewayMetrics(source: SnapshotSource, targets: () => readonly Targ
     ledger: () => parts.ledger?.standing() ?? null,
     limitStore: () => parts.limits?.figures?.() ?? null,
     toolServers: () => parts.toolServers?.figures() ?? null,
+    events: () => parts.events?.figures ?? null,
     budgets: async () => (await parts.budgets?.standings()) ?? [],
     integrations: () => parts.integrations?.standings() ?? [],
     modelLabel: (call) => names.nameOf(call),
@@ -154,7 +164,11 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use. */
 export async function openGateway(options: ServerOptions, configFile: string | null, environment: Environment): Promise<Gateway> {
   const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
-  const routing = openRouting(Math.random);
+  const opened: MetricParts = {};
+  const routing = openRouting(Math.random, (change) => {
+    const event = breakerEvent(change, `${hostname()}:${process.pid}`);
+    if (event !== null) opened.events?.emit(event);
+  });
   const targets = () => targetStandings(routing, systemClock.monotonic());
   const { store, keys, sealer } = await openDatabase({ ...options, environment });
   if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
@@ -171,7 +185,6 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     },
   });
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
-  const opened: MetricParts = {};
   const metrics = openGatewayMetrics(source, targets, opened);
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
@@ -198,14 +211,16 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const integrations = openIntegrations({ integrations: source.configuration().integrations, configFile, log });
   const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => source.current().allowPrivateAddresses, tell: (level, words, fields) => log[level](fields, words) });
   toolServers.configured(source.current().toolServers.keys);
-  Object.assign(opened, { ledger, limits, budgets, integrations, toolServers });
+  const events = openEvents({ queue: await openEventQueue(options), store, clock: systemClock, upstream, snapshot: () => source.current(), random: Math.random, tell: (level, words, fields = {}) => log[level]({ ...fields }, words) });
+  Object.assign(opened, { ledger, limits, budgets, integrations, toolServers, events });
   const watchIntegrations = integrationsWatch(source, log);
   onSwapped = (snapshot) => {
     watchIntegrations();
     toolServers.configured(snapshot.toolServers.keys);
+    events.nudge();
   };
-  const observer = batched(observers([log, metrics, budgets, ...(integrations === null ? [] : [integrations])], onFault));
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: tracingOf(source.configuration().integrations), events: NO_EVENTS, toolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics)) };
+  const observer = batched(observers([log, metrics, budgets, events.observer, ...(integrations === null ? [] : [integrations])], onFault));
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics, events)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -243,6 +258,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       observer.flush();
       await Promise.all([ledger.end(), integrations?.end(LAST_RECORDS_MS), Promise.race([toolServers.close(), Bun.sleep(LAST_ANSWER_MS)])]);
       await limits.close();
+      await events.close(LAST_EVENTS_MS);
       const closeDatabase = async (): Promise<void> => {
         await endPruning();
         await endAuditPruning();

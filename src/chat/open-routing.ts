@@ -1,12 +1,12 @@
 // What one process knows of its upstreams, put together.
 import type { TargetStanding } from "../observe/metrics.ts";
 import { openConcurrency } from "../routing/concurrency.ts";
-import { openHealth } from "../routing/health.ts";
+import { type BreakerChange, openHealth } from "../routing/health.ts";
 import { openHedging } from "../routing/hedging.ts";
 import type { Routing } from "./context.ts";
 
-export function openRouting(random: () => number): Routing {
-  const health = openHealth();
+export function openRouting(random: () => number, onBreaker?: (change: BreakerChange) => void): Routing {
+  const health = openHealth(onBreaker);
   return { health, hedging: openHedging(health), concurrency: openConcurrency(), random };
 }
 

@@ -3,6 +3,7 @@
 import { Gauge, Registry } from "prom-client";
 import type { CallRecord } from "../core/record.ts";
 import type { LedgerStanding } from "../store/open-ledger.ts";
+import { type EventFigures, eventGauges } from "./event-figures.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";
 import { integrationGauges } from "./integration-gauges.ts";
 import type { IntegrationStanding } from "./integrations.ts";
@@ -38,6 +39,7 @@ export interface MetricSources {
   readonly ledger?: () => LedgerStanding | null;
   readonly limitStore?: () => LimitStoreFigures | null;
   readonly integrations?: () => readonly IntegrationStanding[];
+  readonly events?: () => EventFigures | null;
   readonly budgets?: () => Promise<readonly BudgetStanding[]>;
   /** Whether a target's name is one that somebody configured or catalogued. */
   readonly isNamedTarget?: (target: string) => boolean;
@@ -54,6 +56,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   const inFlight = new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers: [registry] });
   targetGauges(registry, sources.targets ?? (() => []), sources.isNamedTarget ?? (() => true));
   ledgerGauges(registry, sources.ledger ?? (() => null));
+  eventGauges(registry, sources.events ?? (() => null));
   const limitStoreAnswered = limitStoreGauges(registry, sources.limitStore ?? (() => null));
   integrationGauges(registry, sources.integrations ?? (() => []));
   toolServerGauges(registry, sources.toolServers ?? (() => null));

@@ -94,6 +94,11 @@ function closeBreaker(breaker: Breaker): void {
   clearCount(breaker.all);
 }
 
+/** What it has counted within its window. */
+export function countedBy({ faults, all }: Breaker, nowMs: number): { readonly faults: number; readonly calls: number } {
+  return { faults: sumOf(faults, nowMs), calls: sumOf(all, nowMs) };
+}
+
 function count(breaker: Breaker, outcome: Outcome, nowMs: number): void {
   if (outcome === "cancelled") return;
   addTo(breaker.all, nowMs);

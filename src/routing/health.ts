@@ -1,6 +1,6 @@
 // What is known of each upstream from its answers: breaker, latency, calls under way, rate limits, retry budget. State of this process, with the time handed in.
 import type { BreakerSettings } from "../core/route.ts";
-import { breakerFreeAtMs, enterBreaker, leaveBreaker, newBreaker, phaseOf, probeAnswers, type Breaker, type Outcome } from "./breaker.ts";
+import { breakerFreeAtMs, countedBy, enterBreaker, leaveBreaker, newBreaker, phaseOf, probeAnswers, type Breaker, type Outcome } from "./breaker.ts";
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
@@ -48,6 +48,17 @@ export interface TargetHealth {
   readonly openUntilMs: number | null;
 }
 
+/** A target that was called is left alone from now on, or called again: of several breakers the first that opens, and the last that closes. */
+export interface BreakerChange {
+  readonly key: string;
+  readonly state: "opened" | "closed";
+  /** Of the breaker that opened: its faults and calls within its window, and for how long it is open at first. */
+  readonly faults: number;
+  readonly calls: number;
+  readonly windowMs: number;
+  readonly openForMs: number;
+}
+
 interface KeyHealth extends Kept {
   inFlight: number;
   limitedUntilMs: number;
@@ -60,12 +71,18 @@ const MAX_BREAKERS_PER_KEY = 8;
 /** After so long it is asked again, whatever it said. */
 const MAX_LIMITED_MS = 24 * 60 * 60_000;
 
-export function openHealth(): Health {
+/** `onChange` never throws. */
+export function openHealth(onChange: (change: BreakerChange) => void = () => {}): Health {
   const budget = openRetryBudget();
   const keys = openKeyedState<KeyHealth>({
     create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs, inFlight: 0, limitedUntilMs: Number.NEGATIVE_INFINITY, latency: null, breakers: [] }),
     isBusy: ({ inFlight }) => inFlight > 0,
   });
+  const changed = (key: string, { breakers }: KeyHealth, breaker: Breaker, nowMs: number): void => {
+    if (breakers.some((other) => other !== breaker && other.isTripped)) return;
+    const { settings: { windowMs }, openForMs } = breaker;
+    onChange({ key, state: breaker.isTripped ? "opened" : "closed", ...countedBy(breaker, nowMs), windowMs, openForMs });
+  };
   return {
     closedReason(key, settings, nowMs) {
       const kept = keys.find(key);
@@ -91,7 +108,10 @@ export function openHealth(): Health {
       const kept = keys.of(key, nowMs);
       record(kept, firstContentMs, nowMs);
       const breaker = breakerOf(kept, settings);
-      if (breaker !== undefined) probeAnswers(breaker, probe);
+      if (breaker === undefined) return;
+      const was = breaker.isTripped;
+      probeAnswers(breaker, probe);
+      if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
     },
     end(key, settings, outcome, nowMs, { firstContentMs, retryAfterMs, probe }) {
       const kept = keys.of(key, nowMs);
@@ -99,7 +119,11 @@ export function openHealth(): Health {
       if (firstContentMs !== undefined) record(kept, firstContentMs, nowMs);
       if (retryAfterMs !== undefined) kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(retryAfterMs, MAX_LIMITED_MS));
       const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
-      for (const breaker of kept.breakers) leaveBreaker(breaker, retryAfterMs === undefined ? outcome : "cancelled", nowMs, breaker === own ? probe : 0);
+      for (const breaker of kept.breakers) {
+        const was = breaker.isTripped;
+        leaveBreaker(breaker, retryAfterMs === undefined ? outcome : "cancelled", nowMs, breaker === own ? probe : 0);
+        if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
+      }
     },
     inFlight: (key) => keys.find(key)?.inFlight ?? 0,
     latencyMs(key, nowMs) {

@@ -8,11 +8,11 @@ import { contentKey, countContents, findContent, keepContents, removeContents } 
 import { type CallInserts, type Incoming, ingestCalls } from "./call-ingest.ts";
 import { findCall, listCalls, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
+import { answerRequests } from "./database-thread.ts";
 import { searchCalls } from "./log-search.ts";
 import { parseClosing } from "./journal-row.ts";
 import { openDatabase } from "./sqlite.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
-import { StoreError, type StoreErrorKind } from "./store.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 export interface WorkerSetup {
@@ -25,19 +25,6 @@ export interface WrittenRows {
   readonly bytes: Uint8Array;
   readonly ends: Uint32Array;
   readonly settled: Uint8Array;
-}
-
-export interface WorkerRequest {
-  readonly id: number;
-  readonly method: keyof typeof METHODS | "close";
-  readonly args: readonly unknown[];
-}
-
-export interface WorkerReply {
-  readonly id: number;
-  readonly result?: unknown;
-  /** `kind` null: no error of the store's. */
-  readonly error?: { readonly kind: StoreErrorKind | null; readonly message: string };
 }
 
 type Db = Kysely<CallSchema>;
@@ -91,26 +78,5 @@ async function openCalls({ file, role }: WorkerSetup): Promise<OpenCalls> {
   };
 }
 
-function replyTo(id: number, thrown: unknown): WorkerReply {
-  return { id, error: { kind: thrown instanceof StoreError ? thrown.kind : null, message: thrown instanceof Error ? thrown.message : String(thrown) } };
-}
-
-if (parentPort !== null) {
-  const port = parentPort;
-  const opening = openCalls(workerData as WorkerSetup);
-  // told with the first answer
-  opening.catch(() => {});
-  let turn: Promise<unknown> = Promise.resolve();
-  const answer = async ({ id, method, args }: WorkerRequest): Promise<void> => {
-    try {
-      const calls = await opening;
-      const result = method === "close" ? await calls.close() : await (METHODS[method] as (calls: OpenCalls, ...args: readonly unknown[]) => Promise<unknown>)(calls, ...args);
-      port.postMessage({ id, result } satisfies WorkerReply);
-    } catch (thrown) {
-      port.postMessage(replyTo(id, thrown));
-    }
-  };
-  port.on("message", (request: WorkerRequest) => {
-    turn = turn.then(() => answer(request));
-  });
-}
+if (parentPort !== null)
+  answerRequests(parentPort, openCalls(workerData as WorkerSetup), (calls, { method, args }) => (METHODS[method as keyof typeof METHODS] as (calls: OpenCalls, ...args: readonly unknown[]) => Promise<unknown>)(calls, ...args));

@@ -5,6 +5,7 @@ import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
 import { SealError, type Sealer } from "../config/sealing.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
+import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
 import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
 import type { MembershipFilter, Page, PageRequest, ProjectFilter, Reader, ResourceFilter, TenantFilter, TokenFilter, UserFilter } from "./reader.ts";
@@ -27,6 +28,8 @@ export function kyselyReader(db: Db, { clock, sealer }: ReaderContext): Reader {
     findUserByLogin: async (tenantId, issuer, subject) => orNull(await db.selectFrom("users").selectAll().where("tenant_id", "=", tenantId).where("issuer", "=", issuer).where("subject", "=", subject).executeTakeFirst(), userOf),
     findMembership: async (userId, projectId) =>
       orNull(await db.selectFrom("memberships").selectAll().where("user_id", "=", userId).where("project_id", projectId === null ? "is" : "=", projectId).executeTakeFirst(), membershipOf),
+    listDeliveries: (page, filter = {}) => listDeliveries(db, page, filter),
+    findDelivery: (id) => findDelivery(db, id),
     findToken: (id) => findToken(db, id),
     findResource: async (kind, id) => orNull(await findStoredResource(db, kind, id), maskedResource),
     findResourceByName: async (kind, scope, name) => {

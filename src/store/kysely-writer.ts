@@ -1,6 +1,7 @@
 // The writer of one change over any database that Kysely speaks to. Everything in it runs under the lock of its transaction, so that what is asked holds until
 // the commit. Each row that changes leaves an entry, from which audit log and version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
+import { deliveryWrites } from "./kysely-event-writes.ts";
 import { projectWrites, putMembership, removeMembership, tenantWrites, tokenWrites, userWrites } from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import { resourceWrites } from "./kysely-resource-writes.ts";
@@ -27,6 +28,7 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
     removeMembership: (userId, projectId, expected) => removeMembership(work, userId, projectId, expected),
     ...tokenWrites(work),
     ...resourceWrites(work),
+    ...deliveryWrites(work),
     note: (note) => void work.entries.push({ ...note, isChange: false }),
     keepAnswer: (answer) => keepAnswer(work, answer),
   };

@@ -4,6 +4,7 @@ import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
 import { createCalls, createContents, createLookUps } from "./call-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
+import { createEvents } from "./event-schema.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 
@@ -105,6 +106,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0011-logins": { up: keepLoginsByTenant },
   "0012-look-ups": { up: createLookUps },
   "0013-contents": { up: createContents },
+  "0014-events": { up: createEvents },
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */

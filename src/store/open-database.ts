@@ -6,7 +6,9 @@ import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
 import { openSealer, type Sealer } from "../config/sealing.ts";
 import type { CallStore } from "./calls.ts";
 import type { Database } from "./database.ts";
+import type { EventQueue } from "./events.ts";
 import { openSqliteCalls } from "./sqlite-calls.ts";
+import { openSqliteEvents } from "./sqlite-events.ts";
 import { openSqliteDatabase } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
@@ -57,6 +59,12 @@ export async function openDatabase({ dataFolder, databaseUrl, environment }: Dat
 export async function openCalls({ dataFolder, databaseUrl }: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<CallStore> {
   if (databaseUrl === null) return openSqliteCalls({ file: databaseFile(dataFolder) });
   return (await import("./postgres-calls.ts")).openPostgresCalls({ url: databaseUrl });
+}
+
+/** The queue of events in the same database, on connections of its own. */
+export async function openEvents({ dataFolder, databaseUrl }: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<EventQueue> {
+  if (databaseUrl === null) return openSqliteEvents({ file: databaseFile(dataFolder) });
+  return (await import("./postgres-events.ts")).openPostgresEvents({ url: databaseUrl });
 }
 
 /** The driver takes 20 ms and some megabytes to load, which nobody without it pays. */

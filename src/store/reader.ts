@@ -1,6 +1,7 @@
 // What can be asked of the store, outside of a change and within one. Lists come in pages by a stable key, never by offsets; nothing read here holds a secret.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
+import type { Delivery, DeliveryFilter } from "./events.ts";
 import type { AuditRow, Change, ConfigurationScope, KeptAnswer, Kept, Resource, StoredTenant, StoredToken, StoredUser, Version, VersionSummary } from "./records.ts";
 
 export interface PageRequest {
@@ -103,6 +104,10 @@ export interface Reader {
   findVersion(number: number, scope?: ConfigurationScope): Promise<Version | null>;
   /** What leads from one version to the other, each resource once; 0 is before the first. */
   diffVersions(from: number, to: number, scope?: ConfigurationScope): Promise<readonly Change[]>;
+
+  /** Deliveries of events to webhooks, the newest first. */
+  listDeliveries(page: PageRequest, filter?: DeliveryFilter): Promise<Page<Delivery>>;
+  findDelivery(id: string): Promise<Delivery | null>;
 
   /** The answer of a request that was made within the last 24 h. */
   findAnswer(tokenId: string, key: string): Promise<KeptAnswer | null>;

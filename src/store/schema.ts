@@ -2,9 +2,10 @@
 // Drivers give and take every integer as a bigint, because a wide one comes back rounded, without an error, as a number.
 import type { Generated } from "kysely";
 import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
+import type { EventSchema } from "./event-schema.ts";
 import { StoreError } from "./store.ts";
 
-export interface Schema {
+export interface Schema extends EventSchema {
   /** One row for each thing that is watched for changes. Its row is also the lock under which that thing is written. */
   readonly revisions: { readonly name: string; readonly counter: bigint };
   readonly tenants: KeptColumns & { readonly id: string; readonly name: string; readonly personal_token_max_ms: bigint | null; readonly project_token_max_ms: bigint | null };

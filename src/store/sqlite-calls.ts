@@ -1,19 +1,18 @@
 // The call store in the SQLite file of the store. Everything that may take long runs in two threads of its own, one that writes and one that reads, each with a
 // connection of its own: in the write-ahead log neither waits for the other, and the process's own thread for neither.
-import { Worker } from "node:worker_threads";
 import { resolve } from "node:path";
-import type { WorkerReply, WorkerRequest, WorkerSetup, WrittenRows } from "./call-worker.ts";
+import type { WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
+import { DatabaseThread } from "./database-thread.ts";
 import type { LedgerRow } from "./ledger.ts";
 import { demandInPlace } from "./sqlite.ts";
-import { StoreError } from "./store.ts";
 
 /** The file has to be migrated. Threads begin with what is first asked of them. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {
   const path = resolve(file);
   const demand = demandInPlace(path);
-  const writer = new CallThread({ file: path, role: "write" });
-  const reader = new CallThread({ file: path, role: "read" });
+  const writer = threadOf({ file: path, role: "write" });
+  const reader = threadOf({ file: path, role: "read" });
   return {
     ingest: async (rows) => {
       // they wait in the ledger: in a file that was removed they would be lost
@@ -53,69 +52,6 @@ function writtenRows(rows: readonly LedgerRow[]): WrittenRows {
   return { bytes, ends, settled: Uint8Array.from(rows, ({ settled }) => (settled ? 1 : 0)) };
 }
 
-interface Waiting {
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** One thread, begun again where it ended by itself. A class, because it lives as long as the store does. */
-class CallThread {
-  readonly #setup: WorkerSetup;
-  readonly #waiting = new Map<number, Waiting>();
-  #worker: Worker | null = null;
-  #asked = 0;
-  #isClosed = false;
-
-  constructor(setup: WorkerSetup) {
-    this.#setup = setup;
-  }
-
-  ask<T>(method: WorkerRequest["method"], ...args: readonly unknown[]): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new StoreError("unusable", "The calls are closed."));
-    return this.#send(method, args) as Promise<T>;
-  }
-
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    const worker = this.#worker;
-    if (worker === null) return;
-    await this.#send("close", []).catch(() => {});
-    this.#worker = null;
-    await worker.terminate();
-  }
-
-  #send(method: WorkerRequest["method"], args: readonly unknown[]): Promise<unknown> {
-    const worker = (this.#worker ??= this.#begin());
-    const id = ++this.#asked;
-    return new Promise((resolveAnswer, reject) => {
-      this.#waiting.set(id, { resolve: resolveAnswer, reject });
-      worker.postMessage({ id, method, args } satisfies WorkerRequest, args.flatMap(transferable));
-    });
-  }
-
-  #begin(): Worker {
-    const worker = new Worker(new URL("./call-worker.ts", import.meta.url), { workerData: this.#setup });
-    worker.unref();
-    worker.on("message", ({ id, result, error }: WorkerReply) => {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
-      if (error === undefined) waiting?.resolve(result);
-      else waiting?.reject(error.kind === null ? new Error(error.message) : new StoreError(error.kind, error.message));
-    });
-    const ended = (why: string): void => {
-      if (this.#worker === worker) this.#worker = null;
-      const lost = [...this.#waiting.values()];
-      this.#waiting.clear();
-      for (const { reject } of lost) reject(new StoreError("unusable", `The thread of the calls in ${this.#setup.file} ended${why}.`));
-    };
-    worker.on("error", (error) => ended(`: ${error instanceof Error ? error.message : String(error)}`));
-    worker.on("exit", () => ended(""));
-    return worker;
-  }
-}
-
-/** Rows are nobody else's, so their bytes go over as they are. */
-function transferable(argument: unknown): ArrayBuffer[] {
-  return typeof argument === "object" && argument !== null && "bytes" in argument && argument.bytes instanceof Uint8Array ? [argument.bytes.buffer as ArrayBuffer] : [];
+function threadOf(setup: WorkerSetup): DatabaseThread {
+  return new DatabaseThread(new URL("./call-worker.ts", import.meta.url), setup, `The thread of the calls in ${setup.file}`);
 }

@@ -2,8 +2,10 @@
 // in the audit log, and each transaction that changes resources makes a version, without anybody's doing.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project } from "../core/identity.ts";
+import type { GatewayEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Actor, AuditNote, Change, ConfigurationScope, Kept, KeptAnswer, NewResource, Resource, StoredTenant, StoredToken, StoredUser } from "./records.ts";
+import type { Recipient } from "./events.ts";
 import type { Reader } from "./reader.ts";
 
 /** The version that the thing has to have still, from an ETag; else StoreError `stale`. Undefined or null: any. */
@@ -50,6 +52,11 @@ export interface Writer extends Reader {
    * and resources of projects that are gone stay as they are.
    */
   rollBack(scope: ConfigurationScope, to: number): Promise<readonly Change[]>;
+
+  /** Puts a delivery into the queue again, whatever became of it. */
+  redeliver(deliveryId: string): Promise<void>;
+  /** An event for one webhook alone. Gives the id of its delivery. */
+  queueEvent(event: GatewayEvent, recipient: Recipient): Promise<string>;
 
   /** A row of the audit log beside those of the changes. */
   note(note: AuditNote): void;

@@ -1,5 +1,6 @@
 // For every operation of the admin API a request that is right wherever it is sent to: what the path names is there, and the body is valid.
 import type { Role } from "../../src/core/identity.ts";
+import { newEventId } from "../../src/core/event-id.ts";
 import { type ConfigurationScope, LOCAL_ACTOR, type NewResource } from "../../src/store/records.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
 import { rowOf } from "../contract/call-records.ts";
@@ -34,7 +35,7 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   NewToolServer: () => ({ name: "fresh", url: "https://93.184.215.14/mcp" }),
   ToolServerChange: () => ({ enabled: false }),
   NewWebhook: () => ({ name: "fresh", url: "https://93.184.215.14/hook", events: ["budget.*"] }),
-  WebhookChange: () => ({ enabled: false }),
+  WebhookChange: () => ({ timeout_s: 5 }),
   WebhookRotation: () => ({ overlap_minutes: 60 }),
   NewSettings: () => ({ drop_params: true }),
   SettingsChange: () => ({ drop_params: false }),
@@ -79,6 +80,8 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
         if (ofTenant && place.projectId !== null) continue;
         ids.set(key(noun, place), (await writer.createResource({ ...thing, ...place })).id);
       }
+      const event = { id: newEventId(), type: "token.created", atMs: writer.nowMs, ...place, data: { token_id: "AAAAAAAAAAAA" } } as const;
+      ids.set(key("webhook_deliveries", place), await writer.queueEvent(event, { webhookId: ids.get(key("webhooks", place))!, webhookName: "kept", ...place }));
       const userId = `${place.tenantId}-viewer`;
       if (place.projectId !== null) await writer.putMembership({ userId, ...place, role: "viewer" });
       const owner = place.projectId === null ? { personal: true, userId } : { projectId: place.projectId };

@@ -16,12 +16,13 @@ import { type AdminEnv, refuseOtherMethods, serveOperations } from "./serve.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
 import { usageOperations } from "./usage.ts";
+import { webhookAdminOperations } from "./webhooks.ts";
 import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(world: DocumentWorld, calls: AdminCalls | null, contents: AdminContents | null): readonly AdminOperation[] {
   const rules = documentRules(world);
-  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }), ...historyOperations({ rules, world }), ...usageOperations(calls), ...logOperations(calls, contents)];
+  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }, { webhooks: webhookAdminOperations }), ...historyOperations({ rules, world }), ...usageOperations(calls), ...logOperations(calls, contents)];
 }
 
 /** What it throws is for the app around it, which has one body for every error. */

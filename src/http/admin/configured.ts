@@ -46,7 +46,7 @@ const HEAD_SHAPE = {
 const READ_ONLY_FIELDS = z.array(z.string()).meta({ description: "Those that the file says, which goes before: they are shown as they hold, and changed there." });
 const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields"]);
 
-function shownResource({ id, name, tenantId, projectId, setBy, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
+export function shownResource({ id, name, tenantId, projectId, setBy, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
   const head = { id, name, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: setBy, version, etag: etagOf({ version, createdAtMs, ...kept }), created_at: iso(createdAtMs), updated_at: iso(updatedAtMs) };
   return { ...head, ...withoutHead(document) };
 }
@@ -62,7 +62,7 @@ function withoutHead(document: JsonObject): JsonObject {
 const answer = (resource: Resource, status: 200 | 201 = 200): Answer => ({ status, body: shownResource(resource), etag: etagOf(resource) });
 
 /** By id, else by name. */
-async function theResource(call: Call, store: Reader, kind: ConfiguredKind, context: ConfiguredContext): Promise<Resource> {
+export async function theResource(call: Call, store: Reader, kind: ConfiguredKind, context: ConfiguredContext): Promise<Resource> {
   const place = call.place!;
   const key = call.params["id"] ?? SETTINGS_NAME;
   const byId = await store.findResource(kind, key);
@@ -74,7 +74,7 @@ async function theResource(call: Call, store: Reader, kind: ConfiguredKind, cont
 }
 
 /** Of the very place, which goes before what the database has of the name there; else of everybody. */
-function fromFile(call: Call, kind: ConfiguredKind, key: string, context: ConfiguredContext): Configured<JsonObject> | undefined {
+export function fromFile(call: Call, kind: ConfiguredKind, key: string, context: ConfiguredContext): Configured<JsonObject> | undefined {
   const all = context.inFile(kind, call.place!).filter(({ id, name }) => id === key || name === key);
   return all.find((one) => isOf(call.place!, one)) ?? all[0];
 }
@@ -327,7 +327,10 @@ function optionalField(field: z.ZodType): z.ZodType {
   return field.optional().meta({ description: field.meta()?.description ?? "" });
 }
 
-export function configuredOperations(context: ConfiguredContext): readonly AdminOperation[] {
+/** Operations of a noun beyond keeping it; `answered` is the schema of one. */
+export type FurtherOperations = Readonly<Partial<Record<ConfiguredNoun, (context: ConfiguredContext, answered: z.ZodType) => readonly AdminOperation[]>>>;
+
+export function configuredOperations(context: ConfiguredContext, further: FurtherOperations): readonly AdminOperation[] {
   return (Object.keys(WORDS) as ConfiguredNoun[]).flatMap((noun) => {
     const rule = context.rules[noun];
     if (rule === undefined) return [];
@@ -338,6 +341,7 @@ export function configuredOperations(context: ConfiguredContext): readonly Admin
     const fields = formOf(rule, Object.fromEntries(Object.entries(named).map(([key, value]) => [key, z.optional(value)]))).meta({ id: `${schema}Fields` });
     const patch = z.looseObject({}).meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
     const answered = answerOf(rule).meta({ id: schema });
-    return (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
+    const own = (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
+    return [...own, ...(further[noun]?.(context, answered) ?? [])];
   });
 }

@@ -1,0 +1,75 @@
+// The tables of events and of their deliveries to webhooks as Kysely sees them, and their migration. Written for SQLite and PostgreSQL alike.
+import type { Kysely } from "kysely";
+
+export interface EventSchema {
+  readonly event: {
+    /** Made of what happened where several processes may see it: whoever comes second has nothing to write. */
+    readonly id: string;
+    readonly type: string;
+    readonly at_ms: bigint;
+    readonly tenant_id: string | null;
+    readonly project_id: string | null;
+    /** JSON. */
+    readonly data: string;
+    /** 1: each webhook that hears of it has its delivery. */
+    readonly spread: bigint;
+  };
+  readonly webhook_delivery: {
+    readonly id: string;
+    readonly event_id: string;
+    readonly webhook_id: string;
+    readonly webhook_name: string | null;
+    /** Place of the webhook. */
+    readonly tenant_id: string | null;
+    readonly project_id: string | null;
+    readonly state: string;
+    /** Since it was last put into the queue. */
+    readonly attempts: bigint;
+    readonly created_at_ms: bigint;
+    /** When it is tried next, or when its lease ends. */
+    readonly next_at_ms: bigint;
+    readonly ended_at_ms: bigint | null;
+    /** Of whoever tries it now. */
+    readonly lease: string | null;
+    readonly last_status: bigint | null;
+    readonly last_error: string | null;
+    /** JSON list of attempts, the last ones. */
+    readonly history: string;
+  };
+}
+
+export async function createEvents(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("event")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addColumn("at_ms", "bigint", (column) => column.notNull())
+    .addColumn("tenant_id", "text")
+    .addColumn("project_id", "text")
+    .addColumn("data", "text", (column) => column.notNull())
+    .addColumn("spread", "bigint", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("event_by_time").on("event").columns(["spread", "at_ms"]).execute();
+  await db.schema
+    .createTable("webhook_delivery")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("event_id", "text", (column) => column.notNull().references("event.id").onDelete("cascade"))
+    .addColumn("webhook_id", "text", (column) => column.notNull())
+    .addColumn("webhook_name", "text")
+    .addColumn("tenant_id", "text")
+    .addColumn("project_id", "text")
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("attempts", "bigint", (column) => column.notNull())
+    .addColumn("created_at_ms", "bigint", (column) => column.notNull())
+    .addColumn("next_at_ms", "bigint", (column) => column.notNull())
+    .addColumn("ended_at_ms", "bigint")
+    .addColumn("lease", "text")
+    .addColumn("last_status", "bigint")
+    .addColumn("last_error", "text")
+    .addColumn("history", "text", (column) => column.notNull())
+    .addUniqueConstraint("webhook_delivery_once", ["event_id", "webhook_id"])
+    .execute();
+  await db.schema.createIndex("webhook_delivery_due").on("webhook_delivery").columns(["state", "webhook_id", "next_at_ms"]).execute();
+  await db.schema.createIndex("webhook_delivery_by_time").on("webhook_delivery").columns(["created_at_ms", "id"]).execute();
+  await db.schema.createIndex("webhook_delivery_of_tenant").on("webhook_delivery").columns(["tenant_id", "created_at_ms", "id"]).execute();
+}

@@ -1,0 +1,29 @@
+// The queue of events in the SQLite file of the store, worked on in a thread of its own with a connection of its own.
+import { resolve } from "node:path";
+import { DatabaseThread } from "./database-thread.ts";
+import type { EventWorkerSetup } from "./event-worker.ts";
+import type { EventQueue } from "./events.ts";
+import { demandInPlace } from "./sqlite.ts";
+
+/** The file has to be migrated. The thread begins with what is first asked of it. */
+export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
+  const path = resolve(file);
+  const demand = demandInPlace(path);
+  const thread = new DatabaseThread(new URL("./event-worker.ts", import.meta.url), { file: path, mostWaiting } satisfies EventWorkerSetup, `The thread of the events in ${path}`);
+  return {
+    append: async (events) => {
+      // they wait in memory: in a file that was removed they would be lost
+      demand();
+      return await thread.ask("append", events);
+    },
+    unspread: (most) => thread.ask("unspread", most),
+    spread: (spreads, nowMs) => thread.ask("spread", spreads, nowMs),
+    due: (nowMs) => thread.ask("due", nowMs),
+    claim: (webhookId, most, nowMs, leaseMs) => thread.ask("claim", webhookId, most, nowMs, leaseMs),
+    settle: (claimed, outcome) => thread.ask("settle", claimed, outcome),
+    abandon: (webhookId, why, nowMs) => thread.ask("abandon", webhookId, why, nowMs),
+    standing: () => thread.ask("standing"),
+    prune: (beforeMs) => thread.ask("prune", beforeMs),
+    close: () => thread.close(),
+  };
+}

@@ -1,0 +1,48 @@
+// The queues of events that there are, through the one suite; and what one away does.
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openPostgresDatabase } from "../../src/store/postgres.ts";
+import { openPostgresEvents } from "../../src/store/postgres-events.ts";
+import { openSqliteEvents } from "../../src/store/sqlite-events.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { startPostgres } from "../harness/postgres-server.ts";
+import { eventQueueSuite, type QueuePlace, someEvent } from "./event-queue.suite.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-events-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+eventQueueSuite("a SQLite file", async (): Promise<QueuePlace> => {
+  const file = join(folder, `events-${++files}.db`);
+  const store = await openSqliteStore({ file });
+  await store.migrate();
+  return { store, open: (options) => openSqliteEvents({ file, ...options }), dispose: () => store.close() };
+});
+
+describe("a SQLite file that was removed", () => {
+  test("takes no event, so that it waits in memory and is not lost with the file", async () => {
+    const file = join(folder, `events-${++files}.db`);
+    const store = await openSqliteStore({ file });
+    await store.migrate();
+    const queue = openSqliteEvents({ file });
+    expect(await queue.append([someEvent()])).toBe(1);
+    rmSync(file);
+    expect(await queue.append([someEvent()]).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "unusable" });
+    await queue.close();
+    await store.close();
+  });
+});
+
+const server = await startPostgres();
+afterAll(() => server?.dispose());
+
+describe.skipIf(server === null)("with a server", () => {
+  eventQueueSuite("PostgreSQL", async (): Promise<QueuePlace> => {
+    const url = await server!.newDatabase();
+    const { store } = openPostgresDatabase({ url });
+    await store.migrate();
+    return { store, open: (options) => openPostgresEvents({ url, ...options }), dispose: () => store.close() };
+  });
+});
