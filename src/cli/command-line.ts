@@ -67,6 +67,7 @@ function createProgram(setCode: (code: number) => void): Command {
     .option("--all", "of every tenant")
     .option("-o, --output <folder>", "write a file for each kind in place of printing")
     .action(async (options) => (await import("./apply/export.ts")).exportDocuments(options, readEnvironment()));
+  addTop(program, setCode);
   program.command("models").description("models that the configuration lists").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).models(options, readEnvironment()));
   program.command("routes").description("routes of the configuration, with what they inherit").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).routes(options, readEnvironment()));
   program.command("providers").description("providers that the gateway knows, and which are enabled").addOption(config()).addOption(json()).action(async (options) => (await import("./listings.ts")).providersList(options, readEnvironment()));
@@ -97,6 +98,13 @@ function createProgram(setCode: (code: number) => void): Command {
   program.command("check").description("read a configuration file and say what is wrong with it").argument("<config>").addOption(json()).action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
   program.command("version").description("print the version").addOption(json()).action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));
   return program;
+}
+
+function addTop(program: Command, setCode: (code: number) => void): void {
+  gatewayOptions(program.command("top").description("how a running gateway does, live: calls, errors, tokens, times, targets, budgets; ends with q"))
+    .option("--interval <seconds>", "time between readings (default: 1)", positiveNumber)
+    .option("--once", "print it once, without a terminal")
+    .action(async (options) => setCode(await (await import("./top/top.ts")).top(options, readEnvironment())));
 }
 
 /** Beside what the admin API has for limits: at the store in which several gateways count. */

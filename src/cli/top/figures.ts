@@ -1,0 +1,214 @@
+// What `dragoman top` shows, worked out of two readings of a gateway: rates, shares and quantiles of what lies between them, and how things stand in the later one.
+import type { Json, JsonObject } from "../../core/json.ts";
+import { isObject } from "../../core/json.ts";
+import type { Exposition, Sample } from "./exposition.ts";
+
+export interface Reading {
+  /** Of a clock that only goes forward. */
+  readonly atMs: number;
+  readonly metrics: Exposition;
+  /** The body of `/readyz?verbose`. */
+  readonly standing: JsonObject;
+}
+
+export interface Quantiles {
+  readonly p50: number;
+  readonly p95: number;
+}
+
+/** Of each thing that is told apart: a second, if nothing else is said. */
+export interface RouteFigures {
+  readonly route: string;
+  readonly calls: number;
+  readonly refused: number;
+  readonly failed: number;
+  readonly tokens: number;
+  readonly first_token_ms: Quantiles | null;
+}
+export interface TargetFigures {
+  readonly target: string;
+  /** `unknown`: nothing is known of it but its calls. */
+  readonly state: string;
+  readonly calls: number;
+  readonly failed: number;
+  readonly tokens: number;
+  readonly first_token_ms: Quantiles | null;
+  readonly in_flight: number;
+  readonly waiting: number;
+}
+export interface IntegrationFigures {
+  readonly integration: string;
+  readonly up: boolean;
+  readonly queued: number;
+  readonly delivered: number;
+  readonly shed: number;
+  /** Since the gateway's start. */
+  readonly shed_in_all: number;
+}
+export interface ToolFigures {
+  readonly server: string;
+  readonly runs: number;
+  readonly failed: number;
+}
+
+export interface Figures {
+  readonly version: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly uptime_s: number;
+  readonly interval_s: number;
+  readonly calls: { readonly per_second: number; readonly failed: number; readonly refused: number; readonly cancelled: number; readonly in_flight: number };
+  readonly tokens: { readonly prompt: number; readonly completion: number };
+  readonly cost_usd_per_hour: number;
+  readonly first_token_ms: Quantiles | null;
+  readonly own_ms: Quantiles | null;
+  readonly memory_bytes: number;
+  /** 1: one whole processor. */
+  readonly processors: number;
+  readonly routes: readonly RouteFigures[];
+  readonly targets: readonly TargetFigures[];
+  readonly budgets: readonly { readonly budget: string; readonly used: number }[];
+  readonly integrations: readonly IntegrationFigures[];
+  readonly tools: readonly ToolFigures[];
+  /** As `/readyz?verbose` says them. */
+  readonly database: Json;
+  readonly limit_store: Json;
+  readonly ledger: Json;
+}
+
+type Is = (labels: Readonly<Record<string, string>>) => boolean;
+const ANY: Is = () => true;
+
+/** What lies between two readings. A counter that is lower than before has begun anew, with its process, and so has one that was not there. */
+interface Between {
+  readonly seconds: number;
+  /** A second. */
+  rate(name: string, is?: Is): number;
+  /** Milliseconds, of a histogram of seconds; null: nothing was measured. */
+  quantilesMs(name: string, is?: Is): Quantiles | null;
+  now(name: string, is?: Is): number;
+  samples(name: string): readonly Sample[];
+  /** Values of a label in the later reading. */
+  values(name: string, label: string): readonly string[];
+}
+
+function between(before: Reading, after: Reading): Between {
+  const seconds = Math.max(0.001, (after.atMs - before.atMs) / 1000);
+  const grown = (name: string, key: string, { value }: Sample): number => {
+    const was = before.metrics.get(name)?.get(key)?.value ?? 0;
+    return value >= was ? value - was : value;
+  };
+  const samplesOf = (name: string, is: Is): readonly (readonly [string, Sample])[] => [...(after.metrics.get(name) ?? [])].filter(([, { labels }]) => is(labels));
+  return {
+    seconds,
+    rate: (name, is = ANY) => samplesOf(name, is).reduce((sum, [key, sample]) => sum + grown(name, key, sample), 0) / seconds,
+    now: (name, is = ANY) => samplesOf(name, is).reduce((sum, [, { value }]) => sum + value, 0),
+    samples: (name) => [...(after.metrics.get(name)?.values() ?? [])],
+    values: (name, label) => [...new Set([...(after.metrics.get(name)?.values() ?? [])].map(({ labels }) => labels[label] ?? ""))],
+    quantilesMs(name, is = ANY) {
+      const buckets = new Map<number, number>();
+      for (const [key, sample] of samplesOf(`${name}_bucket`, is)) {
+        const bound = sample.labels["le"] === "+Inf" ? Infinity : Number(sample.labels["le"]);
+        buckets.set(bound, (buckets.get(bound) ?? 0) + grown(`${name}_bucket`, key, sample));
+      }
+      const p50 = quantile(0.5, buckets);
+      const p95 = quantile(0.95, buckets);
+      return p50 === null || p95 === null ? null : { p50: p50 * 1000, p95: p95 * 1000 };
+    },
+  };
+}
+
+/** As Prometheus estimates it: evenly spread within a bucket; what is above the last bound counts as that. `counts` are cumulative, by upper bound. */
+export function quantile(share: number, counts: ReadonlyMap<number, number>): number | null {
+  const buckets = [...counts].toSorted(([a], [b]) => a - b);
+  const total = buckets.at(-1)?.[1] ?? 0;
+  if (total === 0) return null;
+  const rank = share * total;
+  let from = 0;
+  let below = 0;
+  for (const [bound, count] of buckets) {
+    if (count >= rank) return bound === Infinity ? from : from + (count === below ? 0 : ((bound - from) * (rank - below)) / (count - below));
+    from = bound;
+    below = count;
+  }
+  return from;
+}
+
+export function figuresOf(before: Reading, after: Reading): Figures {
+  const of = between(before, after);
+  const failed: Is = ({ status }) => status !== undefined && status >= "500";
+  const refused: Is = ({ status }) => status !== undefined && status >= "400" && status < "500";
+  const { standing } = after;
+  const status = standing["status"];
+  return {
+    version: text(standing["version"]),
+    status: typeof status === "string" ? status : "unknown",
+    reason: typeof standing["reason"] === "string" ? standing["reason"] : null,
+    uptime_s: of.now("process_uptime_seconds"),
+    interval_s: of.seconds,
+    calls: { per_second: of.rate("dragoman_calls_total"), failed: of.rate("dragoman_calls_total", failed), refused: of.rate("dragoman_calls_total", refused), cancelled: of.rate("dragoman_cancelled_total"), in_flight: of.now("dragoman_calls_in_flight") },
+    tokens: { prompt: of.rate("dragoman_tokens_total", ({ kind }) => kind === "prompt"), completion: of.rate("dragoman_tokens_total", ({ kind }) => kind === "completion") },
+    cost_usd_per_hour: (of.rate("dragoman_cost_nano_usd_total") * 3600) / 1e9,
+    first_token_ms: of.quantilesMs("dragoman_first_token_seconds"),
+    own_ms: of.quantilesMs("dragoman_own_seconds"),
+    memory_bytes: of.now("process_resident_memory_bytes"),
+    processors: of.rate("process_cpu_seconds_total"),
+    routes: routesOf(of),
+    targets: targetsOf(of, standing),
+    budgets: [...(after.metrics.get("dragoman_budget_used_ratio")?.values() ?? [])].map(({ labels, value }) => ({ budget: labels["budget"]!, used: value })).toSorted((a, b) => b.used - a.used),
+    integrations: integrationsOf(of),
+    tools: of.values("dragoman_tool_runs_total", "server").map((server) => ({ server, runs: of.rate("dragoman_tool_runs_total", (labels) => labels["server"] === server), failed: of.rate("dragoman_tool_runs_total", (labels) => labels["server"] === server && labels["outcome"] !== "ok") })).toSorted((a, b) => b.runs - a.runs),
+    database: standing["database"] ?? null,
+    limit_store: standing["limit_store"] ?? null,
+    ledger: standing["ledger"] ?? null,
+  };
+}
+
+/** The busiest first. */
+function busiest<T extends { readonly calls: number }>(all: readonly T[], name: (one: T) => string): readonly T[] {
+  return all.toSorted((a, b) => b.calls - a.calls || (name(a) < name(b) ? -1 : 1));
+}
+
+function routesOf(of: Between): readonly RouteFigures[] {
+  const routes = of.values("dragoman_route_calls_total", "route").map((route): RouteFigures => {
+    const own: Is = (labels) => labels["route"] === route;
+    const ended = (outcome: string): number => of.rate("dragoman_route_calls_total", (labels) => own(labels) && labels["outcome"] === outcome);
+    return { route, calls: of.rate("dragoman_route_calls_total", own), refused: ended("refused"), failed: ended("failed"), tokens: of.rate("dragoman_route_tokens_total", own), first_token_ms: of.quantilesMs("dragoman_route_first_token_seconds", own) };
+  });
+  return busiest(routes, ({ route }) => route);
+}
+
+function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] {
+  const told = new Map((Array.isArray(standing["targets"]) ? (standing["targets"] as readonly Json[]) : []).filter(isObject).map((target) => [text(target["target"]), target]));
+  const names = new Map(of.samples("dragoman_calls_total").map(({ labels: { provider = "", model = "" } }) => [`${provider}:${model}`, { provider, model }]));
+  for (const target of told.keys()) if (!names.has(target)) names.set(target, { provider: target.slice(0, target.indexOf(":")), model: target.slice(target.indexOf(":") + 1) });
+  const targets = [...names].filter(([, { provider }]) => provider !== "none").map(([target, { provider, model }]): TargetFigures => {
+    const own: Is = (labels) => labels["provider"] === provider && labels["model"] === model;
+    const known = told.get(target);
+    return {
+      target,
+      state: known === undefined ? "unknown" : text(known["state"]),
+      calls: of.rate("dragoman_calls_total", own),
+      failed: of.rate("dragoman_calls_total", (labels) => own(labels) && (labels["status"] ?? "") >= "500"),
+      tokens: of.rate("dragoman_tokens_total", own),
+      first_token_ms: of.quantilesMs("dragoman_first_token_seconds", own),
+      in_flight: Number(known?.["calls_in_flight"] ?? 0),
+      waiting: Number(known?.["calls_waiting"] ?? 0),
+    };
+  });
+  const isLeftAlone = ({ state }: TargetFigures): boolean => !["closed", "unknown"].includes(state);
+  const sorted = busiest(targets, ({ target }) => target);
+  // what is left alone is what somebody looks for
+  return [...sorted.filter(isLeftAlone), ...sorted.filter((target) => !isLeftAlone(target))];
+}
+
+function integrationsOf(of: Between): readonly IntegrationFigures[] {
+  return of.values("dragoman_integration_up", "integration").map((integration) => {
+    const own: Is = (labels) => labels["integration"] === integration;
+    return { integration, up: of.now("dragoman_integration_up", own) > 0, queued: of.now("dragoman_integration_queued", own), delivered: of.rate("dragoman_integration_delivered_total", own), shed: of.rate("dragoman_integration_shed_total", own), shed_in_all: of.now("dragoman_integration_shed_total", own) };
+  });
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,136 @@
+// `dragoman top`: how a running gateway does, live. Reads /metrics and /readyz?verbose: on its machine without a token, from elsewhere with an administrator's.
+import type { Environment } from "../../config/environment.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { GatewayFlags } from "../admin/client.ts";
+import { printError, printLine } from "../output.ts";
+import { parseExposition } from "./exposition.ts";
+import { type Figures, figuresOf, type Reading } from "./figures.ts";
+import { plainText, screenOf, type View } from "./screen.ts";
+import { openTerminal } from "./terminal.ts";
+
+export interface TopFlags extends GatewayFlags {
+  /** Seconds. */
+  readonly interval?: number;
+  readonly once?: true;
+  readonly json?: true;
+}
+
+const DEFAULT_URL = "http://127.0.0.1:4100";
+const READ_MS = 5000;
+/** Rates are of the last ten seconds: of one alone they jump. */
+const WINDOW_MS = 10_000;
+
+/** Gives the exit code. Throws Error where the gateway cannot be read at the start. */
+export async function top(flags: TopFlags, environment: Environment): Promise<number> {
+  const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
+  const token = flags.token ?? environment.get("DRAGOMAN_TOKEN") ?? null;
+  const intervalMs = (flags.interval ?? 1) * 1000;
+  const read = (): Promise<Reading> => readGateway(url, token, systemClock);
+  const first = await read();
+  if (flags.once === true || (flags.json !== true && !process.stdout.isTTY)) {
+    await Bun.sleep(intervalMs);
+    const figures = figuresOf(first, await read());
+    printLine(flags.json === true ? toldAs(url, figures) : plainText(screenOf({ url, figures, away: null }, { columns: 100, rows: 1000 })));
+    return 0;
+  }
+  return flags.json === true ? await printed(url, read, first, intervalMs) : await shown(url, read, first, intervalMs, environment.get("NO_COLOR") === undefined && environment.get("TERM") !== "dumb");
+}
+
+function toldAs(url: string, figures: Figures): string {
+  return JSON.stringify({ url, ...figures });
+}
+
+/** A line of JSON for each reading, until somebody ends it. What cannot be read is told on standard error. */
+async function printed(url: string, read: () => Promise<Reading>, first: Reading, intervalMs: number): Promise<number> {
+  let before: Reading | null = first;
+  for (;;) {
+    await Bun.sleep(intervalMs);
+    try {
+      const now = await read();
+      if (before !== null) printLine(toldAs(url, figuresOf(before, now)));
+      before = now;
+    } catch (thrown) {
+      before = null;
+      printError(wordsOf(thrown));
+    }
+  }
+}
+
+/** Until q or Ctrl-C. A gateway that goes away is waited for. */
+async function shown(url: string, read: () => Promise<Reading>, first: Reading, intervalMs: number, hasColour: boolean): Promise<number> {
+  let view: View = { url, figures: null, away: null };
+  let end = (): void => {};
+  const ended = new Promise<true>((resolve) => (end = () => resolve(true)));
+  const terminal = openTerminal({ onEnd: () => end(), onResize: () => draw() }, hasColour);
+  const draw = (): void => terminal.show(screenOf(view, terminal.size()));
+  try {
+    let readings: readonly Reading[] = [first];
+    let awaySinceMs: number | null = null;
+    draw();
+    while ((await Promise.race([ended, Bun.sleep(intervalMs)])) !== true) {
+      try {
+        const now = await Promise.race([read(), ended]);
+        if (now === true) break;
+        readings = [...recent(readings, now), now];
+        awaySinceMs = null;
+        view = { url, figures: readings.length > 1 ? figuresOf(readings[0]!, now) : view.figures, away: null };
+      } catch (thrown) {
+        awaySinceMs ??= systemClock.monotonic();
+        readings = [];
+        view = { ...view, away: { words: wordsOf(thrown).replace(`The gateway at ${url} `, ""), forMs: systemClock.monotonic() - awaySinceMs } };
+      }
+      draw();
+    }
+  } finally {
+    terminal.close();
+  }
+  return 0;
+}
+
+/** Those of the window, one that is just outside of it included: rates are of a whole window. */
+export function recent(readings: readonly Reading[], now: Reading): readonly Reading[] {
+  const from = readings.findLastIndex(({ atMs }) => now.atMs - atMs >= WINDOW_MS);
+  return readings.slice(Math.max(0, from));
+}
+
+/** Throws Error in words. */
+async function readGateway(url: string, token: string | null, clock: Clock): Promise<Reading> {
+  const [metrics, standing] = await Promise.all([readPath(url, "/metrics", token), readPath(url, "/readyz?verbose", token)]);
+  const body = parsed(standing.text);
+  if (!isObject(body) || !("status" in body) || !metrics.text.includes("dragoman_")) throw new Error(`What answers at ${url} is no gateway. Name its address with --url or DRAGOMAN_URL.`);
+  return { atMs: clock.monotonic(), metrics: parseExposition(metrics.text), standing: body };
+}
+
+async function readPath(url: string, path: string, token: string | null): Promise<{ readonly text: string }> {
+  let status: number;
+  let text: string;
+  try {
+    const response = await fetch(`${url}${path}`, { redirect: "manual", signal: AbortSignal.timeout(READ_MS), ...(token !== null && { headers: { authorization: `Bearer ${token}` } }) });
+    ({ status } = response);
+    text = await response.text();
+  } catch (thrown) {
+    throw new Error(`The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}`, { cause: thrown });
+  }
+  // not ready is an answer too
+  if (status === 200 || (status === 503 && path !== "/metrics")) return { text };
+  throw new Error(refusalWords(parsed(text), status, url));
+}
+
+function refusalWords(body: Json | undefined, status: number, url: string): string {
+  const error: JsonObject | null = isObject(body) && isObject(body["error"]) ? body["error"] : null;
+  const said = typeof error?.["message"] === "string" ? error["message"] : `it said ${status}`;
+  return `The gateway at ${url} does not let itself be read: ${said}${status === 401 || status === 403 ? " From another machine `dragoman top` needs an administrator's personal token (DRAGOMAN_TOKEN, or --token)." : ""}`;
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function wordsOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
