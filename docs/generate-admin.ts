@@ -1,5 +1,7 @@
 // The reference of docs/admin-api.md, from the same operations and schemas that the gateway serves and describes at /api/v1/openapi.json.
 import { adminOperations } from "../src/http/admin/app.ts";
+import { systemClock } from "../src/core/clock.ts";
+import { noToolServers } from "../src/mcp/tool-servers.ts";
 import type { DocumentWorld } from "../src/http/admin/document-rule.ts";
 import { openapiDocument } from "../src/http/admin/openapi.ts";
 import { code, table } from "./markdown.ts";
@@ -31,7 +33,7 @@ interface Document {
 
 /** Tables of the operations by noun, and of the fields of what they take. */
 export function adminReference(world: DocumentWorld): string {
-  const { paths, components } = openapiDocument(adminOperations(world, null, null), "") as unknown as Document;
+  const { paths, components } = openapiDocument(adminOperations(world, { calls: null, contents: null, toolServers: noToolServers, clock: systemClock }), "") as unknown as Document;
   const operations = Object.entries(paths).flatMap(([path, item]) => Object.entries(item).map(([method, of]) => ({ path, method, of })));
   const tags = Map.groupBy(operations.filter(({ of }) => of["x-required-role"] !== undefined), ({ of }) => of.tags[0]!);
   const told = new Set<string>();

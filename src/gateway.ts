@@ -235,7 +235,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
     callsInFlight: () => traffic.count(),
     targets,
     dependencies: () => dependencies(source, limits, ledger),
-    admin: { store, limits, calls, contents, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+    admin: { store, limits, calls, contents, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
   });
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);

@@ -109,6 +109,13 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   readProjectVersion: { reach: "project", role: "viewer" },
   diffProjectVersions: { reach: "project", role: "viewer" },
   rollBackProject: { reach: "project", role: "admin" },
+  // what a tool does it does with the credentials of the server, past every policy and limit
+  listTenantTools: { reach: "tenant", role: "developer" },
+  testTenantToolServer: { reach: "tenant", role: "maintainer" },
+  callTenantTool: { reach: "tenant", role: "admin" },
+  listProjectTools: { reach: "project", role: "developer" },
+  testProjectToolServer: { reach: "project", role: "maintainer" },
+  callProjectTool: { reach: "project", role: "maintainer" },
   // who did what, from where: not for everybody who may read a configuration
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },

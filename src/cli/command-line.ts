@@ -54,6 +54,7 @@ function createProgram(setCode: (code: number) => void): Command {
     .action(async (options) => setCode(await (await import("./key.ts")).rotate(options, readEnvironment())));
   addAdminCommands(program);
   addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
+  addToolCommands(program, setCode);
   addPolicyTest(program.commands.find((command) => command.name() === "policy")!, setCode);
   gatewayOptions(program.command("apply").description("make the gateway what documents say: print what changes, and change it; a second run changes nothing"))
     .requiredOption("-f, --file <path...>", "files and folders of YAML documents; - is standard input")
@@ -117,6 +118,18 @@ function addLimitReconcile(limits: Command): void {
     .addOption(config())
     .addOption(json())
     .action(async (options) => (await import("./limit-reconcile.ts")).limitReconcile(options, readEnvironment()));
+}
+
+function addToolCommands(program: Command, setCode: (code: number) => void): void {
+  const tools = program.command("tools").description("tools of the tool servers that are registered, tried out over the gateway");
+  const atServer = (command: Command) => gatewayOptions(command.argument("<server>")).option("--tenant <id>", "of this tenant (default: default)").option("--project <id>", "as this project sees it");
+  atServer(tools.command("list").description("the tools that may be used there, as the server lists them")).action(async (server, options) => (await import("./admin/tools.ts")).list(server, options, readEnvironment()));
+  atServer(tools.command("test").description("reach the server, and print how and how soon")).action(async (server, options) => setCode(await (await import("./admin/tools.ts")).test(server, options, readEnvironment())));
+  atServer(tools.command("call").description("call one tool and print what it answers"))
+    .argument("<tool>")
+    .option("-f, --file <file>", "arguments, as YAML or JSON; - is standard input")
+    .option("--set <field=value...>", "single arguments, such as a=2 or message=hello")
+    .action(async (server, tool, options) => setCode(await (await import("./admin/tools.ts")).call(server, tool, options, readEnvironment())));
 }
 
 /** Beside what the admin API has for policies. */

@@ -20,6 +20,7 @@ import { listCapabilities } from "../providers/capability-listing.ts";
 import type { TargetStanding } from "../observe/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentWorld } from "./admin/document-rule.ts";
+import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
 import type { AdminBindings, AdminEnv } from "./admin/serve.ts";
@@ -52,6 +53,7 @@ export interface AdminSources extends DocumentWorld {
   readonly calls: AdminCalls | null;
   /** Null: none are kept. */
   readonly contents: AdminContents | null;
+  readonly toolServers: ToolServers;
   reload(): Promise<void>;
 }
 
@@ -119,7 +121,7 @@ function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Conte
   let opened: Promise<Hono<AdminEnv>> | null = null;
   const open = async (): Promise<Hono<AdminEnv>> => {
     const { createAdminApp } = await import("./admin/app.ts");
-    return createAdminApp({ clock: context.clock, version: context.version, store: admin.store, limits: admin.limits, calls: admin.calls, contents: admin.contents, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
+    return createAdminApp({ clock: context.clock, version: context.version, store: admin.store, limits: admin.limits, calls: admin.calls, contents: admin.contents, toolServers: admin.toolServers, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
   };
   for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`, ...KEY_PATHS, ...OPENAPI_PATHS])
     app.all(path, async (c) => {

@@ -89,7 +89,7 @@ export function openToolServers(options: ToolServersOptions, idleMs = IDLE_MS): 
       return await asked(server, async (link) => {
         const { about, connectMs } = await link.about(server.timeoutMs, signal);
         const beganMs = clock.monotonic();
-        const tools = await link.tools(server.timeoutMs, signal);
+        const tools = await link.tools(server.timeoutMs, signal, true);
         return { ...about, connectMs, listMs: clock.monotonic() - beganMs, tools: tools.length };
       });
     },

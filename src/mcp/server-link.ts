@@ -62,11 +62,11 @@ export class ServerLink {
     return this.#uses > 0 ? 0 : this.#world.clock.monotonic() - this.#usedAtMs;
   }
 
-  /** Throws ToolFault, GatewayError, or the signal's reason. */
-  tools(timeoutMs: number, signal: CancelSignal): Promise<readonly ToolDefinition[]> {
+  /** `afresh`: the server is asked, whatever is known. Throws ToolFault, GatewayError, or the signal's reason. */
+  tools(timeoutMs: number, signal: CancelSignal, afresh = false): Promise<readonly ToolDefinition[]> {
     const list = this.#list;
     const ageMs = list === null ? Number.POSITIVE_INFINITY : this.#world.clock.monotonic() - list.atMs;
-    if (list !== null && ageMs < (this.#listChanged ? LIST_PAUSE_MS : LIST_LIFE_MS)) return Promise.resolve(list.tools);
+    if (!afresh && list !== null && ageMs < (this.#listChanged ? LIST_PAUSE_MS : LIST_LIFE_MS)) return Promise.resolve(list.tools);
     return this.#used(() => {
       this.#listing ??= this.#readList().finally(() => (this.#listing = null));
       return until(this.#listing, timeoutMs, signal);

@@ -10,7 +10,7 @@ const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
 const TOOL_NAME = /^[A-Za-z0-9_.*/-]{1,128}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const WITHOUT_NUL = /^[^\0]*$/;
-export const MAX_RESULT_BYTES = 64 * 1024 * 1024;
+const MAX_RESULT_BYTES = 64 * 1024 * 1024;
 
 const isAddress = (text: string): boolean => {
   if (!/^https?:\/\/[^\s\\#]+$/i.test(text) || !URL.canParse(text)) return false;
@@ -58,13 +58,11 @@ const TRANSPORT = "How it is reached: `streamable_http`, `sse` for older servers
 /** As the admin API takes it and the store keeps it: always behind an address. */
 export const toolServerSchema = z
   .strictObject({
+    transport: z.enum(HTTP_TRANSPORTS).optional().meta({ title: "Transport", description: `${TRANSPORT} Programs (\`stdio\`) stand in the configuration file alone. Not set: auto.` }),
     ...overHttp,
-    transport: z.enum(HTTP_TRANSPORTS, { error: ({ input }) => (input === "stdio" ? "programs are started only where the configuration file says so: expected auto, streamable_http or sse" : undefined) }).optional().meta({ title: "Transport", description: `${TRANSPORT} Not set: auto.` }),
     ...shared,
   })
   .meta({ title: "Tool server", description: "A server of tools." });
-
-export type StoredToolServer = z.output<typeof toolServerSchema>;
 
 const STDIO_FIELDS = ["command", "args", "environment", "folder"] as const;
 const HTTP_FIELDS = ["url", "headers", "oauth"] as const;

@@ -25,7 +25,7 @@ export interface ToolServerStanding {
   readonly version: string | null;
   /** Milliseconds until the connection stood; near 0 where there was one. */
   readonly connectMs: number;
-  /** Milliseconds until it had said its tools; near 0 where they were known. */
+  /** Milliseconds until it had said its tools: it is asked afresh. */
   readonly listMs: number;
   readonly tools: number;
 }

@@ -16,6 +16,7 @@ import type { CallStore } from "../../src/store/calls.ts";
 import { type ContentStore, openContentStore } from "../../src/store/content-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
+import type { ToolServers } from "../../src/mcp/tool-servers.ts";
 import { type DatabaseKind, SQLITE } from "./databases.ts";
 
 export interface Told {
@@ -46,13 +47,23 @@ export interface AdminWorldOptions {
   readonly clock?: Clock;
   /** SQLite, if left out. */
   readonly kind?: DatabaseKind;
+  /** One whose every server has a tool `echo`, if left out. */
+  readonly toolServers?: ToolServers;
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
 }
 
+const ECHOING: ToolServers = {
+  list: () => Promise.resolve([{ name: "echo", title: null, description: "Says it back.", inputSchema: { type: "object" } }]),
+  call: (_server, _tool, args) => Promise.resolve({ parts: [{ kind: "text", text: JSON.stringify(args) }], structured: undefined, isError: false, bytes: 10 }),
+  test: () => Promise.resolve({ transport: "streamable_http", protocolVersion: "2025-11-25", name: "echoing", version: null, connectMs: 1, listMs: 1, tools: 1 }),
+  configured: () => {},
+  close: () => Promise.resolve(),
+};
+
 const PROJECTS = [["acme", "site"], ["acme", "app"], ["beta", "lab"]] as const;
 
-export async function openAdminWorld({ file = null, clock = systemClock, kind = SQLITE, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
+export async function openAdminWorld({ file = null, clock = systemClock, kind = SQLITE, toolServers = ECHOING, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
   const sealer = openSealer([new Uint8Array(32).fill(7)]);
   const store = await database.openStore({ sealer, clock });
@@ -69,7 +80,7 @@ export async function openAdminWorld({ file = null, clock = systemClock, kind = 
   const app = createApp({
     clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, logins, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
     notReady: () => null, callsInFlight: () => 0, targets: () => [],
-    admin: { store: between(store), limits, calls, contents, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload() },
+    admin: { store: between(store), limits, calls, contents, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
   });
   const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });
   return {

@@ -32,6 +32,7 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listTenantTokens: "admin", createTenantToken: "admin", readTenantToken: "admin", updateTenantToken: "admin", rotateTenantToken: "admin", revokeTenantToken: "admin",
   listProjectTokens: "maintainer", createProjectToken: "maintainer", readProjectToken: "maintainer", updateProjectToken: "maintainer", rotateProjectToken: "maintainer", revokeProjectToken: "maintainer",
   listTenantVersions: VIEWER, readTenantVersion: VIEWER, diffTenantVersions: VIEWER, rollBackTenant: "admin", listProjectVersions: VIEWER, readProjectVersion: VIEWER, diffProjectVersions: VIEWER, rollBackProject: "admin",
+  listTenantTools: "developer", testTenantToolServer: "maintainer", callTenantTool: "admin", listProjectTools: "developer", testProjectToolServer: "maintainer", callProjectTool: "maintainer",
   listTenantAudit: "admin", listProjectAudit: "maintainer",
   rotateTenantWebhook: "admin", testTenantWebhook: "admin", rotateProjectWebhook: "maintainer", testProjectWebhook: "maintainer",
   listWebhookDeliveries: "operator", readWebhookDelivery: "operator", redeliverWebhookDelivery: "operator",

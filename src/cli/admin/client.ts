@@ -12,6 +12,8 @@ export interface AdminRequest {
   readonly body?: JsonObject;
   /** The ETag that the thing has to have still. */
   readonly ifMatch?: string | null;
+  /** 60,000 when left out. */
+  readonly timeoutMs?: number;
 }
 
 export interface AdminClient {
@@ -43,13 +45,13 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
   const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
   if (token === undefined) throw new Error("There is no access token. Set DRAGOMAN_TOKEN, or --token; on the machine of the data folder `dragoman token create --personal --role owner` makes one of an administrator.");
-  const send: AdminClient["send"] = async (method, path, { query = {}, body, ifMatch } = {}) => {
+  const send: AdminClient["send"] = async (method, path, { query = {}, body, ifMatch, timeoutMs = TIMEOUT_MS } = {}) => {
     const address = `${url}${BASE}${path}${queryText(query)}`;
     const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { "content-type": "application/json" }), ...(ifMatch != null && { "if-match": ifMatch }) };
     let status: number;
     let text: string;
     try {
-      const response = await fetch(address, { method, headers, redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS), ...(body !== undefined && { body: JSON.stringify(body) }) });
+      const response = await fetch(address, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs), ...(body !== undefined && { body: JSON.stringify(body) }) });
       ({ status } = response);
       text = await response.text();
     } catch (thrown) {

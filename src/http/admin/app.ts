@@ -15,20 +15,21 @@ import type { AdminContents, AdminContext, AdminOperation } from "./operation.ts
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./serve.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
+import { toolOperations } from "./tools.ts";
 import { usageOperations } from "./usage.ts";
 import { webhookAdminOperations } from "./webhooks.ts";
 import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
-export function adminOperations(world: DocumentWorld, calls: AdminCalls | null, contents: AdminContents | null): readonly AdminOperation[] {
+export function adminOperations(world: DocumentWorld, { calls, contents, toolServers, clock }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "clock">): readonly AdminOperation[] {
   const rules = documentRules(world);
-  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }, { webhooks: webhookAdminOperations }), ...historyOperations({ rules, world }), ...usageOperations(calls), ...logOperations(calls, contents)];
+  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }, { webhooks: webhookAdminOperations }), ...historyOperations({ rules, world }), ...usageOperations(calls), ...logOperations(calls, contents), ...toolOperations(toolServers, () => clock.monotonic())];
 }
 
 /** What it throws is for the app around it, which has one body for every error. */
 export function createAdminApp(context: AdminContext, world: DocumentWorld): Hono<AdminEnv> {
   const app = new Hono<AdminEnv>();
-  const operations = adminOperations(world, context.calls, context.contents);
+  const operations = adminOperations(world, context);
   serveOperations(app, operations, context);
   refuseOtherMethods(app, operations);
   serveKey(app, context);

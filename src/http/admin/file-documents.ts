@@ -3,6 +3,7 @@ import { OPERATOR_TENANT, type Place } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ScopeSettings } from "../../core/snapshot.ts";
+import type { ToolServerDocument } from "../../mcp/settings.ts";
 import type { WebhookDocument } from "../../observe/webhook-settings.ts";
 import type { ProviderEntry } from "../../providers/settings.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
@@ -28,19 +29,21 @@ export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, plac
 
 function filed(kind: ConfiguredKind, path: string, scope: { readonly tenantId: string | null; readonly projectId: string | null }, documents: Documents): readonly Configured<JsonObject>[] {
   if (kind === "setting") return documents.map(([name, document]) => ({ id: `${path}.settings`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
-  const section = kind === "provider" || kind === "webhook" ? `${kind}s` : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
+  const section = kind === "provider" || kind === "webhook" || kind === "tool_server" ? `${kind}s` : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
   return documents.map(([name, document]) => ({ id: `${path}.${section}.${name}`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
 }
 
 function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
   if (kind === "setting") return shownSettings(scope.settings);
   if (kind === "webhook") return shownWebhooks(scope.webhooks);
+  if (kind === "tool_server") return shownToolServers(scope.toolServers);
   return isSection(kind) ? Object.entries(asJson(scope[SECTIONS[kind]])) as Documents : [];
 }
 
 function ofEverybody(kind: ConfiguredKind, file: Configuration, { tenantId, projectId }: Place): Documents {
   // who hears of everything is the operator's business
   if (kind === "webhook") return tenantId === OPERATOR_TENANT && projectId === null ? shownWebhooks(file.webhooks) : [];
+  if (kind === "tool_server") return shownToolServers(file.tool_servers);
   if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
   return kind === "provider" && projectId === null ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry)] as const) : [];
 }
@@ -51,6 +54,11 @@ function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
 
 function shownWebhooks(webhooks: Readonly<Record<string, WebhookDocument>>): Documents {
   return Object.entries(webhooks).map(([name, { url, events, enabled, description, timeout_s, max_attempts }]) => [name, asJson({ url: url.split("?")[0], events, enabled, description, timeout_s, max_attempts })]);
+}
+
+/** How they are reached is the operator's own business; what they are for and who may use them is not. */
+function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>): Documents {
+  return Object.entries(servers).map(([name, { url: _url, headers: _headers, oauth: _oauth, transport: _transport, command: _command, args: _args, environment: _environment, folder: _folder, ...shown }]) => [name, asJson(shown)]);
 }
 
 /** None, where the file says nothing. */

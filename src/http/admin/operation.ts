@@ -6,6 +6,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { CallStore } from "../../store/calls.ts";
 import type { ContentStore } from "../../store/content-store.ts";
 import type { Reader } from "../../store/reader.ts";
@@ -31,6 +32,7 @@ export interface AdminContext {
   readonly contents: AdminContents | null;
   /** Null: nothing counts here. */
   readonly limits: Pick<LimitStore, "standing"> | null;
+  readonly toolServers: ToolServers;
   snapshot(): Snapshot;
   /** Reads the store again, so that the next request sees what this one has written. */
   reload(): Promise<void>;
