@@ -5,11 +5,7 @@ import type { AskedToolServer } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { type Principal, roleAtLeast } from "../core/identity.ts";
 import type { ToolServer, ToolServerSet } from "../core/tool.ts";
-
-/** Of a server that nobody configured. */
-const TIMEOUT_MS = 60_000;
-const MAX_RESULT_BYTES = 1_048_576;
-const MAX_CONCURRENT = 8;
+import { DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIMEOUT_MS } from "../mcp/compile-servers.ts";
 
 /** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed`, `invalid_request` with the path. */
 export function toolServerFor(asked: AskedToolServer, principal: Principal, servers: ToolServerSet): ToolServer {
@@ -39,9 +35,9 @@ function ownServer({ label, headers }: AskedToolServer, url: string, principal: 
     key: `request of ${scopeOf(principal)} ${digest({ url, headers })}`,
     label,
     transport: { kind: "auto", url, headers, oauth: null, guarded: true },
-    timeoutMs: TIMEOUT_MS,
-    maxResultBytes: MAX_RESULT_BYTES,
-    maxConcurrent: MAX_CONCURRENT,
+    timeoutMs: DEFAULT_TIMEOUT_MS,
+    maxResultBytes: DEFAULT_MAX_RESULT_BYTES,
+    maxConcurrent: DEFAULT_MAX_CONCURRENT,
     allowedTools: null,
     role: null,
     approval: "always",

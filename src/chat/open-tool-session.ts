@@ -65,7 +65,7 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     const error = asGatewayError(thrown);
-    if (error.code === "address_not_allowed") throw new GatewayError(error.code, `${asked.path}.server_url may not be called from here.`, { param: `${asked.path}.server_url`, cause: thrown, ...(error.detail !== null && { detail: error.detail }) });
+    if (error.code === "address_not_allowed" && asked.url !== null) throw new GatewayError(error.code, `${asked.path}.server_url may not be called from here.`, { param: `${asked.path}.server_url`, cause: thrown, ...(error.detail !== null && { detail: error.detail }) });
     if (error.code === "internal_error") throw thrown;
     return { asked, server, tools: [], failure: error };
   }
