@@ -25,14 +25,16 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   const { tools, functions, warnings } = offer(listings);
   if (tools.size === 0) demandSomeAnswer(listings);
   const names = new Map([...tools].map(([name, { server, tool }]) => [toolPlace(server.label, tool.name), name]));
-  const asked = withOfferedTools(sent, { asked: sent, functions, names, choice: "asked" });
+  const maxRounds = sent.options.maxToolRounds ?? DEFAULT_ROUNDS;
+  // the only round is the last as well
+  const asked = withOfferedTools(sent, { asked: sent, functions, names, choice: maxRounds === 1 ? "none" : "asked" });
   const request = warnings.length === 0 ? asked : { ...asked, warnings: [...asked.warnings, ...warnings] };
   const own = new Set((sent.params.tools ?? []).flatMap((tool) => (isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [])));
   const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
   return {
     request,
     approved: approvedCalls(request.messages, ownerOf),
-    maxRounds: sent.options.maxToolRounds ?? DEFAULT_ROUNDS,
+    maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
     run: (toolCall, round, tell, spanId) => runTool(toolCall, tools.get(toolCall.function.name) ?? null, { round, tell, spanId, call }),

@@ -4,7 +4,7 @@ import { isObject } from "../core/json.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
 /** Members of an answer's message that belong to the conversation: reasoning and what a provider needs to take it back among them. */
-const OF_TURN = ["role", "content", "reasoning_content", "reasoning_details", "tool_calls"] as const;
+const OF_TURN = ["content", "reasoning_content", "reasoning_details", "tool_calls"] as const;
 
 type Conversation = Pick<ChatRequest, "messages" | "toolImages">;
 
@@ -24,7 +24,7 @@ export function withOutcomes({ messages, toolImages }: Conversation, turn: Messa
 
 function turnOf(turn: Message): Message {
   const kept = OF_TURN.flatMap((name) => (turn[name] === undefined || (turn[name] === null && name !== "content") ? [] : [[name, turn[name]] as const]));
-  return { content: null, ...Object.fromEntries(kept), role: "assistant" };
+  return { role: "assistant", content: null, ...Object.fromEntries(kept) };
 }
 
 function imagesOf(outcomes: readonly ToolOutcome[]): readonly Message[] {

@@ -26,7 +26,6 @@ export const CATALOGUE = {
   unsupported_value: badRequest("The provider has the parameter but not this value.", "Send a value that the message names."),
   unsupported_content_block: badRequest("The provider cannot take a content block of this type.", "Send the content in another form or to another model."),
   reserved_parameter: badRequest("A pass-through field would overwrite what the gateway encodes.", "Use the common parameter for it."),
-  not_yet_supported: badRequest("The field is known and valid, and this version does not act on it yet.", "Leave the field out."),
   model_not_in_route: badRequest("The request names a route and a model that is none of its targets.", "Leave `model` out, or name one of the route's targets."),
   project_required: badRequest("A personal token reaches more than one project.", "Send `project_id`, or the header `x-gateway-project-id`."),
   header_not_allowed: badRequest("A header was sent for the provider that a caller cannot set.", "Leave the header out; credentials go in `api_key`."),

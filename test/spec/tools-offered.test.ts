@@ -116,6 +116,12 @@ describe("[d10.2] tool_choice", () => {
     expect(await choiceOf(allowed("required"))).toEqual([allowed("required"), allowed("auto"), "none"]);
   });
 
+  test("where there is one round alone, it is the last", async () => {
+    const { request, maxRounds } = await sessionWorld(servers).open({ tools: [DOCS], tool_choice: "required", max_tool_rounds: 1 });
+    expect([request.params.tool_choice, maxRounds]).toEqual(["none", 1]);
+    expect((await sessionWorld(servers).open({ tools: [DOCS] })).maxRounds).toBe(10);
+  });
+
   test("a tool is named as the function that it is offered as, or as OpenAI names tools of servers", async () => {
     expect(await choiceOf(named("docs__search"))).toEqual([named("docs__search"), undefined, "none"]);
     expect(await choiceOf({ type: "mcp", server_label: "docs", name: "search" })).toEqual([named("docs__search"), undefined, "none"]);
