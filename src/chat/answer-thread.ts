@@ -61,6 +61,8 @@ export class RoundPart {
   readonly calls: MadeCall[] = [];
   /** Ids that calls of this answer have. */
   readonly callIds: Set<string>;
+  /** Of this round, before they were told from those of others. */
+  readonly #ownIds = new Set<string>();
   readonly #before: Said;
   readonly #isShown: (name: string) => boolean;
   readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
@@ -126,9 +128,11 @@ export class RoundPart {
     });
   }
 
-  /** An id that no other call of the answer has. */
-  callId(wanted: string): string {
-    const id = strictCallId(wanted);
+  /** An id that no other call of the answer has; `index`: its place in the round. As a plain answer has it, where a model gives one twice in a round. */
+  callId(wanted: string, index: number): string {
+    const safe = strictCallId(wanted);
+    const id = this.#ownIds.has(safe) ? strictCallId(`${safe}_${index}`) : safe;
+    this.#ownIds.add(id);
     let made = id;
     for (let number = this.round; this.callIds.has(made); number++) made = strictCallId(`${id}_${number}`);
     this.callIds.add(made);

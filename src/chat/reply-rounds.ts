@@ -74,7 +74,7 @@ class JoinedAnswer {
     }
     this.#details.push(...part.details(details));
     if (Array.isArray(annotations)) this.#annotations.push(...part.annotations(annotations as readonly Json[]));
-    for (const { id, function: called, extra_content: extra } of calls) part.addCall(part.callId(id), called.name, called.arguments, extra);
+    for (const [index, { id, function: called, extra_content: extra }] of calls.entries()) part.addCall(part.callId(id, index), called.name, called.arguments, extra);
     const { content, reasoning_content, refusal } = this.#message;
     this.#message = { ...rest, content, refusal, reasoning_content };
     const logprobs = choice["logprobs"] as JsonObject | null;

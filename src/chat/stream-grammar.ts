@@ -218,7 +218,7 @@ export class StreamGrammar {
       if (call.name === "") return "";
       tally(this.generated, call.name);
       const place = `call_${this.#frame.traceId.slice(0, 20)}_${choice.index}_`;
-      const id = this.#part === null ? openingId(call, place + opened, this.#callIds) : this.#part.callId(call.sourceId ?? place + choice.calls.indexOf(call));
+      const id = this.#part === null ? openingId(call, place + opened, this.#callIds) : this.#part.callId(call.sourceId ?? place + choice.calls.indexOf(call), choice.calls.indexOf(call));
       if (this.#part !== null) call.made = this.#part.addCall(id, call.name, call.held, call.extra);
       this.#hasSaid = true;
       this.#heldArguments -= call.held.length;

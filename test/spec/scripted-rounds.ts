@@ -11,6 +11,8 @@ export interface ScriptedRound {
   readonly finish?: string;
   /** None is told, if false. */
   readonly usage?: boolean;
+  /** The figures; USAGE, if left out. */
+  readonly told?: object;
   readonly id?: string;
   /** In place of an answer. */
   readonly status?: number;
@@ -30,12 +32,13 @@ export function scriptedModel(rounds: readonly ScriptedRound[], more: Partial<Ca
   return cannedUpstream((request) => ({ ...answerOf(rounds[Math.min(roundOf(request), rounds.length - 1)]!, roundOf(request), request.body.includes('"stream":true')), ...more }));
 }
 
-function answerOf(round: ScriptedRound, at: number, stream: boolean): CannedAnswer {
+/** The provider's bytes for one round. */
+export function answerOf(round: ScriptedRound, at: number, stream: boolean): CannedAnswer {
   if (round.status !== undefined) return { status: round.status, headers: { "content-type": "application/json" }, body: JSON.stringify({ error: { message: `Refused with ${round.status}.`, type: "error", param: null, code: null } }) };
   const frame = { id: round.id ?? `chatcmpl-round-${at + 1}`, created: 1_767_000_000 + at, model: "m" };
   const calls = (round.calls ?? []).map(({ name, args = "{}", id }, index) => ({ id: id ?? `call_${at + 1}_${index}`, type: "function", function: { name, arguments: args } }));
   const finish = round.finish ?? (calls.length > 0 ? "tool_calls" : "stop");
-  const usage = round.usage === false ? {} : { usage: USAGE };
+  const usage = round.usage === false ? {} : { usage: round.told ?? USAGE };
   const { text, reasoning, details } = round;
   if (!stream) {
     const message = { role: "assistant", content: text ?? null, ...(reasoning !== undefined && { reasoning_content: reasoning }), ...(details && { reasoning_details: details }), ...(calls.length > 0 && { tool_calls: calls }) };
