@@ -1,6 +1,7 @@
 // One JSON line for each call, and the gateway's own events, by pino. No text of prompts or answers and no secret: the record holds none.
 import pino from "pino";
 import type { Attempt, CallCost, CallRecord, LimitTouch, PolicyTouch } from "../core/record.ts";
+import type { ToolRun } from "../core/tool.ts";
 import { openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
 
@@ -18,6 +19,8 @@ export interface Log extends Observer {
 const MAX_WORDS = 1024;
 const MAX_DETAIL = 16_384;
 const MAX_PARAMS = 128;
+const MAX_TOOL_RUNS = 128;
+const MAX_TOOL_WORDS = 256;
 /** Lines of calls without a token that is known. */
 const STRANGERS_PER_SECOND = 10;
 
@@ -112,6 +115,7 @@ export function callLine(record: CallRecord): string {
     `,"params":${JSON.stringify(boundedFates(record.fates))}`,
     messages === null ? "" : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
     `,"attempts":[${record.attempts.map(attemptJson).join(",")}]`,
+    record.tools.length === 0 && record.rounds === 1 ? "" : toolsJson(record),
     record.limits.length === 0 ? "" : `,"limits":[${record.limits.map(limitJson).join(",")}]`,
     record.policies.length === 0 ? "" : `,"policies":[${record.policies.map(policyJson).join(",")}]`,
     record.warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(record.warnings)}`,
@@ -135,7 +139,16 @@ function attemptJson(attempt: Attempt): string {
   const code = attempt.code === null ? "" : `,"code":"${attempt.code}"`;
   const { usage } = attempt;
   const used = usage === null ? "" : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens}${attempt.usageSource === "estimated" ? ',"usage_source":"estimated"' : ""}`;
-  return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${number("retry_after_ms", attempt.retryAfterMs)}${used}${milliseconds("start_ms", attempt.startMs)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
+  return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${attempt.round > 1 ? `,"round":${attempt.round}` : ""}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${number("retry_after_ms", attempt.retryAfterMs)}${used}${milliseconds("start_ms", attempt.startMs)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
+}
+
+function toolsJson({ rounds, tools }: CallRecord): string {
+  const told = tools.slice(0, MAX_TOOL_RUNS).map(toolJson).join(",");
+  return `,"rounds":${rounds},"tools":[${told}]${tools.length > MAX_TOOL_RUNS ? `,"tools_left_out":${tools.length - MAX_TOOL_RUNS}` : ""}`;
+}
+
+function toolJson({ server, tool, round, code, isError, resultBytes, startMs, totalMs }: ToolRun): string {
+  return `{"server":${JSON.stringify(cut(server, MAX_TOOL_WORDS))}${text("tool", tool, MAX_TOOL_WORDS)},"round":${round}${code === null ? "" : `,"code":"${code}"`}${isError ? ',"is_error":true' : ""}${number("result_bytes", resultBytes)}${milliseconds("start_ms", startMs)}${milliseconds("total_ms", totalMs)}}`;
 }
 
 function costJson({ nanoUsd, priceId }: CallCost): string {

@@ -64,10 +64,11 @@ describe("headers of docs/api.md", () => {
 
 /** A record in which nothing is absent. */
 const FULL: Required<CallRecord> = {
-  traceId: "0af7651916cd43dd8448eb211c80319c", startedAtMs: 1_767_225_600_000, clientRequestId: "r", otelTraceId: "o", trace: null, rounds: 1, tools: [], snapshotVersion: 1, tokenId: "t", tenantId: "default", projectId: "default", userId: "u", endUser: "e",
+  traceId: "0af7651916cd43dd8448eb211c80319c", startedAtMs: 1_767_225_600_000, clientRequestId: "r", otelTraceId: "o", trace: null, rounds: 2, snapshotVersion: 1, tokenId: "t", tenantId: "default", projectId: "default", userId: "u", endUser: "e",
   modelAsked: "sandbox:echo", route: "direct", provider: "sandbox", model: "echo", stream: true, explained: true, status: 502, code: "upstream_error", errorDetail: "words", fates: { stop: "native" },
   messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
-  attempts: [{ provider: "sandbox", model: "echo", status: 500, code: "upstream_error", round: 1, startMs: 1, spanId: null, usage: { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }, usageSource: "estimated", nativeCode: "server_error", retryAfterMs: 2000, headMs: 1, firstContentMs: 2, totalMs: 3 }],
+  tools: Array.from({ length: 129 }, () => ({ callId: "call_1", server: "s", tool: "t", round: 1, startMs: 1, totalMs: 2, code: "tool_timeout" as const, isError: true, resultBytes: 1, spanId: null })),
+  attempts: [{ provider: "sandbox", model: "echo", status: 500, code: "upstream_error", round: 2, startMs: 1, spanId: null, usage: { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }, usageSource: "estimated", nativeCode: "server_error", retryAfterMs: 2000, headMs: 1, firstContentMs: 2, totalMs: 3 }],
   finishReasons: ["stop"], nativeFinishReasons: ["eos"],
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider",
   cost: { nanoUsd: 10, priceId: "p" }, callerCost: { nanoUsd: 1, priceId: "request" },
@@ -79,7 +80,7 @@ const FULL: Required<CallRecord> = {
 function fieldNames(line: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.entries(line).flatMap(([name, value]) => {
     if (name === "messages") return [name, ...Object.keys(value as object).map((member) => `messages.${member}`)];
-    if (["attempts", "limits", "policies"].includes(name)) return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
+    if (["attempts", "tools", "limits", "policies"].includes(name)) return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
     return [name];
   });
 }

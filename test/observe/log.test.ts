@@ -43,6 +43,16 @@ test("[d11.1] whatever is said at will is cut, so that no call is too long to be
   expect(JSON.parse(line)).toMatchObject({ model_asked: `${long.slice(0, 1024)}… (1000000 characters)`, params: { "…": "99872 more" } });
 });
 
+test("[d11.1, d10.4] rounds and tools stand in the line, and of very many tools the first", () => {
+  const run = { callId: "call_1", server: "s".repeat(1000), tool: "t".repeat(1000), round: 1, startMs: 1, totalMs: 3, code: "tool_timeout" as const, isError: true, resultBytes: null, spanId: null };
+  const line = callLine(record({ rounds: 2, tools: Array.from({ length: 1000 }, () => run) }));
+  expect(line.length).toBeLessThan(128 * 1024);
+  const told = JSON.parse(line);
+  expect([told.rounds, told.tools.length, told.tools_left_out]).toEqual([2, 128, 872]);
+  expect(told.tools[0]).toEqual({ server: `${"s".repeat(256)}… (1000 characters)`, tool: `${"t".repeat(256)}… (1000 characters)`, round: 1, code: "tool_timeout", is_error: true, start_ms: 1, total_ms: 3 });
+  expect(JSON.parse(callLine(record()))).not.toContainAnyKeys(["rounds", "tools"]);
+});
+
 test("[d11.1] line ends and control characters of any field are escaped", () => {
   const nasty = 'a\r\n\u001b[2J\u0000"\ud800\\';
   const line = callLine(record({ modelAsked: nasty, clientRequestId: nasty, metadata: { [nasty]: nasty }, nativeFinishReasons: [nasty], fates: { [nasty]: "passed" } }));
