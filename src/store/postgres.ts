@@ -114,13 +114,17 @@ const codeOf = (error: unknown): string => (error instanceof Error && "code" in 
 /** What cannot be reached, by codes of the system and https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNREACHED = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|08|57P0)/;
 const REFUSED = /^(28|3D)/;
-const WITHOUT_CODE = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|The server does not support SSL)/;
+const WITHOUT_CODE = /^(Connection terminated|Client has encountered a connection error|The server does not support SSL)/;
+
+/** What the pool says to whoever waited for a connection that others have; one that cannot be made ends as "Connection terminated". */
+const POOL_IN_USE = "timeout exceeded when trying to connect";
 
 function explained(error: unknown, name: string): unknown {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : "";
   const fault = (kind: "unusable" | "busy", what: string, cure: string): StoreError => new StoreError(kind, `${name} ${what}. ${cure}`, error);
   if (UNREACHED.test(code) || WITHOUT_CODE.test(message)) return fault("unusable", `cannot be reached (${code || message.slice(0, 100)})`, "Start it, or mend its address (DATABASE_URL, server.database_url).");
+  if (message === POOL_IN_USE) return fault("busy", "is asked for more at once than it answers in time: every connection that the gateway has to it is in use", "Ask again; reports over long times take longest. Look for a statement that holds up others (pg_stat_activity).");
   if (REFUSED.test(code)) return fault("unusable", `lets nobody in (${code})`, "Check user, password and name of the database in its address.");
   if (code === "53300") return fault("unusable", "has no connection left (53300)", "Raise its max_connections, or run fewer replicas.");
   if (code === "53100" || code === "53200") return fault("unusable", `has no room left (${code})`, "Make room on its disk or in its memory.");

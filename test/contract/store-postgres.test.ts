@@ -120,6 +120,26 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await store.close();
   }, 30_000);
 
+  test("whoever waits too long for a connection that others have hears that it is busy, and not that it cannot be reached", async () => {
+    const url = await server!.newDatabase();
+    const { store } = openPostgresDatabase({ url, poolSize: 1, connectTimeoutMs: 300, statementTimeoutMs: 5000 });
+    await store.migrate();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query("begin");
+    await client.query("update revisions set counter = counter");
+    const holding = writes(store).createTenant({ id: "a", name: "a" });
+    await Bun.sleep(50);
+    const error = (await failure(store.revision())) as Error;
+    expect(error).toMatchObject({ name: "StoreError", kind: "busy" });
+    expect(error.message).toContain("is in use");
+    expect(error.message).not.toContain("cannot be reached");
+    await client.query("rollback");
+    await client.end();
+    await holding;
+    await store.close();
+  }, 30_000);
+
   test("writers of several replicas wait for each other, also where the database is serializable by default", async () => {
     const url = await server!.newDatabase();
     await statement(url, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'serializable'`);

@@ -11,7 +11,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 const AWAY: Readonly<Record<string, string>> = {
-  busy: "The database is held by another process, so nothing was changed. Calls go on.",
+  busy: "The database is busy and did not answer in time, so nothing was changed or listed. Calls go on.",
   unusable: "The database cannot be reached or written now, so nothing can be changed or listed. Calls go on.",
 };
 
