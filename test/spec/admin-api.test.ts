@@ -263,7 +263,8 @@ for (const kind of kinds)
     describe("the shapes of the documentation", () => {
       test("[d4.1] [d9.3] limits and budgets of every metric, window, scope and mode, dollars as text and as number, thresholds as numbers", async () => {
         const limits = ["requests", "tokens", "concurrency"].flatMap((metric) => ["second", "minute", "hour", "day"].map((window) => ({ metric, window, limit: 10 })));
-        const scopes = [{ token: "abc" }, { user: "*" }, { route: "fast" }, { model: "openai:*" }, { provider: "openai" }, {}];
+        const { id: token } = (await world.send("beta.owner", "GET", "/api/v1/key")).body;
+        const scopes = [{ token }, { token: "*" }, { user: "*" }, { route: "fast" }, { model: "openai:*" }, { provider: "openai" }, {}];
         for (const place of ["projects/lab", "tenants/beta"]) {
           for (const body of [...limits, ...scopes.map((scope) => ({ metric: "requests", window: "minute", limit: 1000, scope, mode: "audit" })), { metric: "concurrency", limit: 3 }]) {
             const { status, body: told } = await world.send("beta.owner", "POST", `${A}/${place}/limits`, body);
@@ -375,6 +376,25 @@ for (const kind of kinds)
         expect((await world.send("acme.owner", "DELETE", at("/tenants/acme/routes/cheap?dry_run=true"))).status).toBe(409);
         for (const [path, body] of [["/projects/site/routes/dear", { fallbacks: null }], ["/projects/app/budgets/frugal", { thresholds: null }]] as const) expect([path, (await world.send("acme.owner", "PATCH", at(path), body)).status]).toEqual([path, 200]);
         for (const path of ["/tenants/acme/routes/cheap", "/tenants/acme/providers/mill"]) expect([path, (await world.send("acme.owner", "DELETE", at(path))).status]).toEqual([path, 204]);
+      });
+
+      test("[d9.3] a limit or budget of one access token names one that is there and can call there", async () => {
+        const idOf = async (name: string): Promise<string> => (await world.send(name, "GET", "/api/v1/key")).body.id;
+        const bodies = [["limits", { metric: "requests", window: "minute", limit: 1 }], ["budgets", { usd: "1", window: "day" }]] as const;
+        const ofApp = (await world.send("acme.owner", "POST", at("/projects/app/tokens"), { name: "of app" })).body.id;
+        for (const [noun, body] of bodies) {
+          for (const [place, token] of [["projects/site", "nobody"], ["tenants/acme", "nobody"], ["tenants/acme", await idOf("beta.owner")], ["projects/site", ofApp]] as const) {
+            const { status, body: told } = await world.send("acme.owner", "POST", at(`/${place}/${noun}`), { name: "x", ...body, scope: { token } });
+            expect([noun, place, token, status, told.error.code, told.error.param]).toEqual([noun, place, token, 400, "invalid_request", "scope.token"]);
+          }
+          for (const [place, token] of [["projects/app", ofApp], ["tenants/acme", ofApp], ["projects/site", await idOf("acme.owner")], ["projects/site", "*"], ["projects/site", "tok*"]] as const) {
+            const { status, body: told } = await world.send("acme.owner", "POST", at(`/${place}/${noun}`), { name: "y", ...body, scope: { token } });
+            expect([noun, place, token, status]).toEqual([noun, place, token, 201]);
+            const moved = await world.send("acme.owner", "PATCH", at(`/${place}/${noun}/${told.id}`), { scope: { token: "gone" } });
+            expect([moved.status, moved.body.error.param]).toEqual([400, "scope.token"]);
+            expect((await world.send("acme.owner", "DELETE", at(`/${place}/${noun}/${told.id}`))).status).toBe(204);
+          }
+        }
       });
 
       test("[d9.3] a budget degrades to what is there", async () => {

@@ -13,7 +13,7 @@ import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../provide
 import { checkAddress } from "../../wire/address-guard.ts";
 import type { Problem } from "./input.ts";
 import { isMasked } from "../../store/secret-fields.ts";
-import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
+import type { DocumentRule, DocumentWorld, Judged } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
 import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
@@ -23,7 +23,7 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
   return {
     routes: routeRule(world),
     providers: providerRule(world),
-    limits: formAlone(limitSchema, "id"),
+    limits: { schema: limitSchema, named: "id", problems: tokenProblems },
     budgets: budgetRule(world),
     prices: formAlone(priceSchema, "name"),
     policies: formAlone(policySchema, "id"),
@@ -55,6 +55,16 @@ const WEBHOOK_RULE: DocumentRule = {
   },
 };
 
+/** The one access token that a limit or budget names is there, and can call where the rule stands: else it would bound nobody, and nobody would notice. */
+async function tokenProblems({ call, document, reader }: Pick<Judged, "call" | "document" | "reader">): Promise<readonly Problem[]> {
+  const named = inside(document["scope"], "token");
+  if (typeof named !== "string" || named.includes("*")) return [];
+  const { tenantId, projectId } = call.place!;
+  const found = await reader.findToken(named);
+  const isThere = found !== null && found.tenantId === tenantId && (projectId === null || found.projectId === null || found.projectId === projectId);
+  return isThere ? [] : [{ path: ["scope", "token"], message: projectId === null ? "the tenant has no access token of this id" : "no access token of this id can call in the project" }];
+}
+
 /** What it degrades to is there. */
 function budgetRule(world: DocumentWorld): DocumentRule {
   return {
@@ -62,7 +72,8 @@ function budgetRule(world: DocumentWorld): DocumentRule {
     named: "id",
     problems: async ({ call, document, reader }) => {
       const { tenantId, projectId } = call.place!;
-      if (!JSON.stringify(document).includes("degrade_to")) return [];
+      const ofToken = await tokenProblems({ call, document, reader });
+      if (ofToken.length > 0 || !JSON.stringify(document).includes("degrade_to")) return ofToken;
       const routes = await allOf(reader, "route", tenantId);
       const seen = [null, ...(projectId === null ? [] : [projectId])].map((id) => routesOfPlace(world, routes, { tenantId, projectId: id }).routes);
       return degradeProblems(document, providerIds(world, await allOf(reader, "provider", tenantId)), [world.configuration().routes, ...seen]).map(({ path, message }) => ({ path, message }));
