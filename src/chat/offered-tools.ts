@@ -79,7 +79,8 @@ function isDeeper(value: Json | undefined, levels: number): boolean {
 /** The request with the functions beside its own, and a choice among them all. Throws `invalid_request`. */
 export function withOfferedTools(request: ChatRequest, offered: OfferedTools): ChatRequest {
   const own = request.params.tools ?? [];
-  const clash = own.findIndex((tool) => offered.functions.some(({ function: { name } }) => isObject(tool["function"]) && tool["function"]["name"] === name));
+  const names = new Set<unknown>(offered.functions.map(({ function: { name } }) => name));
+  const clash = own.findIndex((tool) => isObject(tool["function"]) && names.has(tool["function"]["name"]));
   if (clash >= 0) {
     const { name } = own[clash]!["function"] as { readonly name: string };
     throw new GatewayError("invalid_request", `The function ${name} has the name of a tool of a tool server; give it another one.`, { param: placeOfFunction(request, clash) });

@@ -37,7 +37,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
-    run: (toolCall, round, tell, spanId) => runTool(toolCall, tools.get(toolCall.function.name) ?? null, { round, tell, spanId, call }),
+    run: (toolCall, round, tell, spanId) => runTool(toolCall, tools.get(toolCall.function.name) ?? null, { label: labelBefore(toolCall, sent) ?? "", round, tell, spanId, call }),
     next: (before, turn, outcomes, isLast) => {
       const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
       const conversation = withOutcomes(before, turn, outcomes);
@@ -91,24 +91,26 @@ interface Offer {
 }
 
 function offer(listings: readonly Listing[]): Offer {
-  const warnings = new Set<string>();
-  if (listings.some(({ failure }) => failure !== null)) warnings.add("tool_server_failed");
+  let warnings: readonly string[] = [];
+  if (listings.some(({ failure }) => failure !== null)) warnings = [...warnings, "tool_server_failed"];
   const all = listings.flatMap(({ asked, server, tools }) => tools.map((tool) => ({ asked, server, tool })));
-  if (listings.some(({ asked, tools, failure }) => failure === null && asked.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true)) warnings.add("allowed_tool_not_found");
+  if (listings.some(({ asked, tools, failure }) => failure === null && asked.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true)) warnings = [...warnings, "allowed_tool_not_found"];
   const names = offeredNames(all.map(({ server, tool }) => ({ label: server.label, tool: tool.name })));
   const tools = new Map<string, OfferedTool>();
   const functions: FunctionTool[] = [];
+  let isWhole = true;
   for (const { asked, server, tool } of all) {
     const name = names.get(toolPlace(server.label, tool.name))!;
     const offered = offeredFunction(tool, name);
     if (offered === null || functions.length === MAX_TOOLS) {
-      warnings.add("tool_left_out");
+      isWhole = false;
       continue;
     }
     tools.set(name, { name, server, tool, needsApproval: needsApproval(asked.approval, server, tool.name, name) });
     functions.push(offered);
   }
-  return { tools, functions, warnings: [...warnings] };
+  if (!isWhole) warnings = [...warnings, "tool_left_out"];
+  return { tools, functions, warnings };
 }
 
 function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: string, name: string): boolean {
@@ -120,10 +122,15 @@ function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: 
 }
 
 /** A function that nobody has, under the name of one of the servers, is told to the model: no client could run it. */
-function ownerOfCall({ function: { name } }: ToolCall, tools: Offer["tools"], own: ReadonlySet<string>, { options }: ChatRequest): ToolCallOwner {
+function ownerOfCall(toolCall: ToolCall, tools: Offer["tools"], own: ReadonlySet<string>, sent: ChatRequest): ToolCallOwner {
+  const { name } = toolCall.function;
   const offered = tools.get(name);
   if (offered !== undefined) return offered.needsApproval ? "approval" : "gateway";
-  return !own.has(name) && options.toolServers.some(({ label }) => name.startsWith(`${label}__`)) ? "gateway" : "client";
+  return !own.has(name) && labelBefore(toolCall, sent) !== undefined ? "gateway" : "client";
+}
+
+function labelBefore({ function: { name } }: ToolCall, { options }: ChatRequest): string | undefined {
+  return options.toolServers.find(({ label }) => name.startsWith(`${label}__`))?.label;
 }
 
 /** Throws `invalid_request` for a call that nobody answered or approved: no provider takes a conversation with one. */

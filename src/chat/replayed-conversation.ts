@@ -6,6 +6,9 @@ import { isObject, type Json } from "../core/json.ts";
 import { invalid } from "../core/params.ts";
 import { replayedTurns } from "./tool-replay.ts";
 
+/** Of one turn: what is compared with each other stays short, whatever is sent. */
+const MAX_CALLS = 1000;
+
 export const ROUNDS_FIELD = "x_gateway_mcp";
 
 export interface Replayed {
@@ -28,12 +31,13 @@ export function withReplays(messages: readonly Message[], replays: boolean, chec
   return built.end();
 }
 
-function replayOf({ role }: Message, rounds: Json, path: string, check: (message: Message, path: string) => void): readonly Message[] {
+function replayOf({ role, tool_calls: own }: Message, rounds: Json, path: string, check: (message: Message, path: string) => void): readonly Message[] {
   if (!isObject(rounds)) throw invalid(path, "an object", rounds);
   const replay = rounds["replay"] ?? null;
   if (replay === null) return [];
   if (!Array.isArray(replay)) throw invalid(`${path}.replay`, "an array", replay);
   if (replay.length > 0 && role !== "assistant") throw new GatewayError("invalid_request", `${path}.replay may stand on messages of the assistant only.`, { param: `${path}.replay` });
+  if ((own?.length ?? 0) > MAX_CALLS) throw new GatewayError("invalid_request", `A message with a replay may hold at most ${MAX_CALLS} calls.`, { param: path });
   return replay.map((item: Json, index) => {
     const at = `${path}.replay[${index}]`;
     if (!isObject(item)) throw invalid(at, "an object", item);
@@ -48,7 +52,7 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
   if (role === "tool") {
     if (typeof id !== "string") throw invalid(`${path}.tool_call_id`, "a string", id);
   } else if (role === "assistant") {
-    if (!Array.isArray(calls) || calls.length === 0) throw new GatewayError("invalid_request", `${path}.tool_calls must hold the calls of the turn.`, { param: `${path}.tool_calls` });
+    if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS) throw new GatewayError("invalid_request", `${path}.tool_calls must hold the calls of the turn, at most ${MAX_CALLS}.`, { param: `${path}.tool_calls` });
     calls.forEach((call: ToolCall, index) => {
       if (!isObject(call.function) || typeof call.id !== "string" || typeof call.function.arguments !== "string") throw new GatewayError("invalid_request", `${path}.tool_calls[${index}] must be a call of a function with id, name and arguments.`, { param: `${path}.tool_calls[${index}]` });
     });
@@ -79,7 +83,8 @@ class Conversation {
 
   addWith(replay: readonly Message[], own: Message, path: string): void {
     const ownCalls = own.tool_calls ?? [];
-    const renamed = replay.map((message) => (message.role === "assistant" ? withOwnIds(message, ownCalls) : message));
+    const answered = new Set(replay.flatMap(({ tool_call_id: id }) => id ?? []));
+    const renamed = replay.map((message) => (message.role === "assistant" ? withOwnIds(message, answered, ownCalls) : message));
     renamed.forEach((message, index) => {
       const at = `${path}[${index}]`;
       if (message.role === "user") return void this.#images.push(message);
@@ -120,9 +125,12 @@ class Conversation {
   }
 }
 
-/** A call in the deprecated form comes back without its id, and got another one here. */
-function withOwnIds(turn: Message, own: readonly ToolCall[]): Message {
-  const calls = turn.tool_calls!;
-  const renamed = calls.map((call) => (own.some(({ id }) => id === call.id) ? call : (own.find(({ id, function: called }) => !calls.some((other) => other.id === id) && called.name === call.function.name && called.arguments === call.function.arguments) ?? call)));
-  return renamed.every((call, index) => call.id === calls[index]!.id) ? turn : { ...turn, tool_calls: calls.map((call, index) => ({ ...call, id: renamed[index]!.id })) };
+/** A call in the deprecated form comes back without its id, and got another one here: it is the one that has its name and arguments, and no result yet. */
+function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly ToolCall[]): Message {
+  const ids = new Set(own.map(({ id }) => id));
+  const waits = (call: ToolCall): boolean => !answered.has(call.id) && !ids.has(call.id);
+  if (!turn.tool_calls!.some(waits)) return turn;
+  const known = new Set(turn.tool_calls!.map(({ id }) => id));
+  const twin = ({ function: { name, arguments: text } }: ToolCall): ToolCall | undefined => own.find(({ id, function: called }) => !known.has(id) && called.name === name && called.arguments === text);
+  return { ...turn, tool_calls: turn.tool_calls!.map((call) => (waits(call) ? { ...call, id: twin(call)?.id ?? call.id } : call)) };
 }

@@ -21,6 +21,8 @@ export interface OfferedTool {
 }
 
 export interface ToolRunning {
+  /** Of the server whose name the function begins with. */
+  readonly label: string;
   readonly round: number;
   readonly tell: (activity: ToolActivity) => void;
   readonly spanId: string | null;
@@ -39,11 +41,11 @@ interface Ended {
 
 const MAX_NAME_TOLD = 128;
 
-/** `offered` null: nobody offered it. Throws the signal's reason, or a guard's `policy_violation`. */
-export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, { round, tell, spanId, call }: ToolRunning): Promise<ToolOutcome> {
+/** `offered` null: nobody offered it, and it has the name of a server before it. Throws the signal's reason, or a guard's `policy_violation`. */
+export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, { label, round, tell, spanId, call }: ToolRunning): Promise<ToolOutcome> {
   const startedMs = call.elapsedMs();
   const name = toolCall.function.name.slice(0, MAX_NAME_TOLD);
-  const place = { call_id: toolCall.id, server_label: offered?.server.label ?? "", tool: offered?.tool.name ?? name, round };
+  const place = { call_id: toolCall.id, server_label: offered?.server.label ?? label, tool: offered?.tool.name ?? name, round };
   tell({ type: "tool_start", ...place });
   const ended = offered === null ? failed(`There is no tool ${JSON.stringify(name)}.`) : await called(toolCall, offered, spanId, call);
   const guarded = await lookedAt(ended, call);

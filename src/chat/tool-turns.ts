@@ -16,15 +16,32 @@ export function withOutcomes({ messages, toolImages }: Conversation, turn: Messa
   const results = outcomes.map(({ message }) => message);
   const images = imagesOf(outcomes);
   const held = messages.slice(end);
-  const before = turn === null ? messages.slice(0, end) : [...messages, turnOf(turn)];
+  const before = turn === null ? messages.slice(0, end) : [...messages, turnOf(turn, outcomes)];
   const all = [...before, ...results, ...held, ...images];
   const places = [...[...toolImages].map((place) => (place < end ? place : place + results.length)), ...images.map(() => all.length - 1)];
   return { messages: all, toolImages: places.length === 0 ? toolImages : new Set(places) };
 }
 
-function turnOf(turn: Message): Message {
+function turnOf(turn: Message, outcomes: readonly ToolOutcome[]): Message {
   const kept = OF_TURN.flatMap((name) => (turn[name] === undefined || (turn[name] === null && name !== "content") ? [] : [[name, turn[name]] as const]));
-  return { role: "assistant", content: null, ...Object.fromEntries(kept) };
+  const ran = new Set(outcomes.map(({ call }) => call.id));
+  const calls = turn.tool_calls?.map((call) => (ran.has(call.id) ? withReadableArguments(call) : call));
+  return { role: "assistant", content: null, ...Object.fromEntries(kept), ...(calls && { tool_calls: calls }) };
+}
+
+/** Some providers take arguments as an object, and fail for any that are none. The slip stays for the model to read. */
+function withReadableArguments(call: ToolCall): ToolCall {
+  const { arguments: text } = call.function;
+  const readable = text.trim() === "" ? "{}" : isJsonObject(text) ? text : JSON.stringify({ INVALID_JSON: text });
+  return readable === text ? call : { ...call, function: { ...call.function, arguments: readable } };
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
 }
 
 function imagesOf(outcomes: readonly ToolOutcome[]): readonly Message[] {

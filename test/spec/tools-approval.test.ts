@@ -141,6 +141,12 @@ describe("[d10.3] rounds that come back with their answer", () => {
     expect(parseChatRequest(JSON.stringify(body)).messages).toEqual([USER, turn(callOf("r", "docs__read"), callOf("call_1", "mine")), result("r"), { role: "tool", tool_call_id: "call_1", content: "done" }]);
   });
 
+  test("a call like one that has run already is another one", () => {
+    const write = (id: string) => turn(callOf(id, "docs__write", { text: "a" }));
+    const { messages } = parse([USER, said([write("w1"), result("w1")], { content: null, tool_calls: write("w2").tool_calls }), result("w2")]);
+    expect(messages).toEqual([USER, write("w1"), result("w1"), write("w2"), result("w2")]);
+  });
+
   test("are checked as messages are: what is wrong is 400 with its path", async () => {
     const wrong: readonly (readonly [field: unknown, path: string])[] = [
       ["a", ""], [[], ""], [5, ""], [{ replay: "a" }, ".replay"], [{ replay: {} }, ".replay"], [{ replay: [5] }, ".replay[0]"], [{ replay: [{ role: "king" }] }, ".replay[0].role"],
@@ -158,6 +164,19 @@ describe("[d10.3] rounds that come back with their answer", () => {
     // the last turn waits for other calls than the message has
     const both = turn(callOf("r1", "docs__read"), callOf("r2", "docs__read"), callOf("m", "mine"));
     expect(await failureOf(Promise.resolve().then(() => parse([USER, said([both, result("r1")], { content: null, tool_calls: [callOf("m", "mine")] }), result("m")])))).toBe("400 invalid_request messages[1].x_gateway_mcp.replay");
+  });
+
+  test("many calls are refused or read at once, however they are put", async () => {
+    const many = (count: number, name: string) => Array.from({ length: count }, (_, index) => callOf(`${name}${index}`, "mine"));
+    const timed = async (messages: readonly JsonObject[]): Promise<string> => {
+      const startedMs = performance.now();
+      const failure = await failureOf(Promise.resolve().then(() => parse(messages)));
+      return performance.now() - startedMs < 2000 ? failure : "too slow";
+    };
+    expect(await timed([USER, said([turn(...many(50_000, "a"))], { tool_calls: many(50_000, "b") })])).toBe("400 invalid_request messages[1].x_gateway_mcp");
+    expect(await timed([USER, said([turn(...many(50_000, "a"))])])).toBe("400 invalid_request messages[1].x_gateway_mcp.replay[0].tool_calls");
+    const answered = many(1000, "a");
+    expect(await timed([USER, said([turn(...answered), ...answered.map(({ id }) => result(id))], { tool_calls: many(1000, "b") }), ...many(1000, "b").map(({ id }) => result(id))])).toBe("no failure");
   });
 
   test("a replay inside a replay is no replay", () => {

@@ -208,6 +208,17 @@ describe("[d10.4] one run of a tool", () => {
     expect(called).toHaveLength(1);
   });
 
+  test("a turn whose arguments were no JSON goes back in a form that every provider takes", async () => {
+    const session = await sessionWorld({ docs: { tools: [toolOf("search")] } }).open({ tools: [DOCS] });
+    const wrong = ['{"q":', "[1]", ""].map((text, index) => ({ id: `c${index}`, type: "function" as const, function: { name: "docs__search", arguments: text } }));
+    const mine = { id: "m", type: "function" as const, function: { name: "mine", arguments: "{" } };
+    const outcomes = await Promise.all(wrong.map((call) => session.run(call, 1, () => {}, null)));
+    const next = session.next(session.request, { role: "assistant", content: null, tool_calls: [...wrong, mine] }, outcomes, false);
+    expect(next.messages[1]!.tool_calls!.map((call) => call.function.arguments)).toEqual([JSON.stringify({ INVALID_JSON: '{"q":' }), JSON.stringify({ INVALID_JSON: "[1]" }), "{}", "{"]);
+    const sent = session.next(session.request, { role: "assistant", content: null, tool_calls: wrong }, outcomes, false);
+    for (const id of ["gemini", "ollama", "anthropic", "cohere"]) expect(providers.get(id)!.encodeRequest(sent, targetFor(providers.get(id)!)).request.body).toContain("INVALID_JSON");
+  });
+
   test("what fails is text for the model, without a word of the server's own, and the call goes on", async () => {
     const secret = new GatewayError("tool_server_failed", "http://10.0.0.5/mcp refused the key sk-123", { detail: "10.0.0.5" });
     const failed = await ran(() => Promise.reject(secret));
@@ -222,8 +233,8 @@ describe("[d10.4] one run of a tool", () => {
     const world = sessionWorld({ docs: { tools: [toolOf("search")] } });
     const session = await world.open({ tools: [DOCS, own("docs__mine"), own("mine")] });
     expect(["docs__search", "docs__made_up", "docs__mine", "mine", "made_up"].map((name) => session.ownerOf(callOf("a", name)))).toEqual(["gateway", "gateway", "client", "client", "client"]);
-    const { message, isError } = await session.run(callOf("a", "docs__made_up"), 1, () => {}, null);
-    expect([message.content, isError]).toEqual(['Error: There is no tool "docs__made_up".', true]);
+    const { message, isError, server, tool } = await session.run(callOf("a", "docs__made_up"), 1, () => {}, null);
+    expect([message.content, isError, server, tool]).toEqual(['Error: There is no tool "docs__made_up".', true, "docs", "docs__made_up"]);
   });
 
   test("a fault of the gateway's own, and the end of the call, end the call", async () => {
