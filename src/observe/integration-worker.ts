@@ -70,6 +70,7 @@ function metricsWatch(integration: number, figures: SharedFigures, tell: (news: 
 
 function openQueues(integrations: readonly Integration[], figures: SharedFigures, tell: (news: IntegrationNews) => void): readonly OpenQueue[] {
   const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) => new SinkQueue<T>({ open, delivery: integration.settings.delivery, watch: watchOf(index, figures, tell), clock: systemClock, random: Math.random });
+  const everybody = 2 ** integrations.length - 1;
   return integrations.map((integration, index): OpenQueue => {
     const { settings } = integration;
     if (settings.type === "callback") {
@@ -80,7 +81,7 @@ function openQueues(integrations: readonly Integration[], figures: SharedFigures
     const counting = "otlp" in settings && settings.otlp.metrics !== null ? openCounting(settings, metricsWatch(index, figures, tell)) : null;
     return {
       take(handed) {
-        const line = parsed.of(handed);
+        const line = parsed.of(handed, handed.mask === everybody);
         counting?.count(line);
         queue.add(settings.content ? withContent(line) : withoutContent(line));
       },

@@ -41,9 +41,10 @@ export class ParsedCalls {
   readonly #parsed = new Set<Line>();
   #units = 0;
 
-  of(handed: HandedLine): ParsedLine {
+  /** `isForAll`: all sinks get it, as they get the rest of its block. */
+  of(handed: HandedLine, isForAll: boolean): ParsedLine {
     if (this.#last?.of === handed) return this.#last.line;
-    const line = new Line(ownText(handed.text), this.#remember);
+    const line = new Line(isForAll ? handed.text : ownText(handed.text), this.#remember);
     this.#last = { of: handed, line };
     return line;
   }

@@ -1,0 +1,116 @@
+// `npm run drill:integrations`: the real gateway with all integrations at once, under load, with receivers that are healthy, dead, slow and lying, the dead ones for ten
+// minutes. Prints what calls saw, what they cost, memory over time, and what became of each record; ends with code 1 when a promise was broken. `--short` takes
+// seconds, `--minutes` says how long the dead ones are dead, `--rate` how many calls there are in a second, `--only` takes moods.
+import { parseArgs } from "node:util";
+import { callsAtRate, memoryMb, type Mood, startWorld, type Told, toldOf, used, type World } from "./integrations-world.ts";
+import { quantile } from "./load.ts";
+
+const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, minutes: { type: "string", default: "10" }, rate: { type: "string" }, only: { type: "string" } } });
+
+const RATE = Number(flags.rate ?? (flags.short ? 150 : 300));
+/** Of a mood that is not dead. */
+const SECONDS = flags.short ? 6 : 60;
+const DEAD_SECONDS = flags.short ? 8 : Number(flags.minutes) * 60;
+const WARM_UP_SECONDS = flags.short ? 1.5 : 10;
+const SETTLE_MS = 15_000;
+/** Beyond what a process without integrations grows in the same time. */
+const GROWTH_MB = flags.short ? 120 : 60;
+/** One machine has the gateway, its receivers and its clients: what is more than this is no jitter. */
+const ADDED_P99_MS = flags.short ? 150 : 50;
+const MOODS: readonly Mood[] = ["none", "healthy", "dead", "slow", "lying"];
+
+interface Seen {
+  readonly mood: Mood;
+  readonly calls: number;
+  readonly failed: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly servingMicros: number;
+  readonly processMicros: number;
+  readonly memoryMb: readonly number[];
+  readonly told: ReadonlyMap<string, Told>;
+  readonly warmUpCalls: number;
+}
+
+async function run(mood: Mood): Promise<Seen> {
+  await using world = await startWorld(mood);
+  const { gateway, names } = world;
+  const warmUp = await callsAtRate(gateway, RATE, WARM_UP_SECONDS);
+  const memory: number[] = [memoryMb(gateway)];
+  const before = used(gateway);
+  const seen = await callsAtRate(gateway, RATE, mood === "dead" ? DEAD_SECONDS : SECONDS, () => memory.push(memoryMb(gateway)));
+  const after = used(gateway);
+  const calls = seen.tookMs.length;
+  await settled(world, mood, calls + warmUp.tookMs.length);
+  memory.push(memoryMb(gateway));
+  return {
+    mood, calls, failed: seen.failed + warmUp.failed, warmUpCalls: warmUp.tookMs.length,
+    p50Ms: quantile(seen.tookMs, 0.5), p99Ms: quantile(seen.tookMs, 0.99),
+    servingMicros: ((after.serving - before.serving) * 1e6) / calls, processMicros: ((after.process - before.process) * 1e6) / calls,
+    memoryMb: memory, told: await toldOf(gateway, names),
+  };
+}
+
+/** What a module is told: a beginning and an end of each call. */
+const expectedOf = (name: string, calls: number): number => (name === "module" ? 2 * calls : calls);
+const accounted = ({ delivered, shed, queued }: Told): number => delivered + shed + queued;
+
+/** Until each record is somewhere, and with healthy receivers until none waits. */
+async function settled({ gateway, names }: World, mood: Mood, calls: number): Promise<void> {
+  for (const startedMs = performance.now(); performance.now() - startedMs < SETTLE_MS; await Bun.sleep(200)) {
+    const told = await toldOf(gateway, names);
+    if ([...told].every(([name, each]) => accounted(each) >= expectedOf(name, calls) && (mood !== "healthy" || each.queued === 0))) return;
+  }
+}
+
+/** What is broken, a sentence each. */
+function judge(seen: Seen, none: Seen): readonly string[] {
+  const all = seen.calls + seen.warmUpCalls;
+  const broken: string[] = [];
+  if (seen.failed > 0) broken.push(`${seen.failed} calls failed`);
+  if (seen.p99Ms > none.p99Ms * 2 + ADDED_P99_MS) broken.push(`p99 rose from ${none.p99Ms.toFixed(1)} to ${seen.p99Ms.toFixed(1)} ms`);
+  for (const [name, told] of seen.told) {
+    if (accounted(told) !== expectedOf(name, all)) broken.push(`${name}: of ${expectedOf(name, all)} records ${accounted(told)} are accounted for`);
+    if (seen.mood === "healthy" && (told.shed > 0 || told.queued > 0)) broken.push(`${name}: ${told.shed} shed and ${told.queued} waiting with a receiver that takes everything`);
+    if (seen.mood === "dead" && told.shed === 0) broken.push(`${name}: nothing was shed with a dead receiver`);
+  }
+  const grown = growthMb(seen.memoryMb) - growthMb(none.memoryMb);
+  if (grown > GROWTH_MB) broken.push(`memory grew by ${grown.toFixed(0)} MB more than without integrations`);
+  return broken;
+}
+
+/** From the end of the first third, when queues are full, to the end. */
+function growthMb(memory: readonly number[]): number {
+  const begin = memory.slice(0, Math.ceil(memory.length / 3));
+  return Math.max(...memory.slice(Math.floor((memory.length * 2) / 3))) - Math.max(...begin);
+}
+
+function print(seen: Seen, none: Seen, broken: readonly string[]): void {
+  const words = seen.mood === "none" ? "no integration" : `all integrations, receivers ${seen.mood}`;
+  process.stdout.write(`\n${words}: ${seen.calls} calls at ${RATE}/s, ${seen.failed} failed\n`);
+  process.stdout.write(`  calls: p50 ${seen.p50Ms.toFixed(2)} ms, p99 ${seen.p99Ms.toFixed(2)} ms\n`);
+  process.stdout.write(`  CPU a call: serving thread ${seen.servingMicros.toFixed(1)} µs (${signed(seen.servingMicros - none.servingMicros)}), process ${seen.processMicros.toFixed(1)} µs (${signed(seen.processMicros - none.processMicros)})\n`);
+  const every = Math.max(1, Math.floor(seen.memoryMb.length / 12));
+  process.stdout.write(`  memory over time, MB: ${seen.memoryMb.filter((_, index) => index % every === 0).map((mb) => mb.toFixed(0)).join(" ")}\n`);
+  for (const [name, told] of seen.told) process.stdout.write(`  ${name.padEnd(10)} delivered ${told.delivered}, shed ${told.shed}, waiting ${told.queued}, failures ${told.failures}, retries ${told.retries}, threads begun again ${told.restarts}\n`);
+  process.stdout.write(broken.length === 0 ? "  kept\n" : broken.map((each) => `  BROKEN: ${each}\n`).join(""));
+}
+
+const signed = (micros: number): string => `${micros < 0 ? "" : "+"}${micros.toFixed(1)}`;
+
+async function main(): Promise<number> {
+  const chosen = MOODS.filter((mood) => mood === "none" || flags.only === undefined || flags.only.split(",").includes(mood));
+  let none: Seen | null = null;
+  let all = 0;
+  for (const mood of chosen) {
+    const seen = await run(mood);
+    none ??= seen;
+    const broken = judge(seen, none);
+    all += broken.length;
+    print(seen, none, broken);
+  }
+  process.stdout.write(`\n${chosen.length} moods, ${all} broken promises\n`);
+  return all === 0 ? 0 : 1;
+}
+
+process.exit(await main());

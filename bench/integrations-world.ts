@@ -1,0 +1,189 @@
+// What the drill and the bench of integrations have in common: receivers of every mood, a configuration with all kinds of integrations at once, calls at a rate, and
+// what the gateway says and uses meanwhile.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { integrationsSection } from "../src/observe/integration-settings.ts";
+import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
+import { residentMb, threadSeconds } from "./process-stats.ts";
+
+export type Mood = "none" | "healthy" | "dead" | "slow" | "lying";
+
+const SECRET = `whsec_${Buffer.from("0123456789012345678901234567").toString("base64")}`;
+/** Fills within seconds, so that what follows shows whether memory stays. */
+const QUEUE_CALLS = 1000;
+const MODULES: Readonly<Record<Exclude<Mood, "none">, string>> = {
+  healthy: "let calls = 0; export const onCallStart = () => { calls += 1; }; export const onCallEnd = () => { calls -= 1; };",
+  dead: "export const onCallStart = () => { throw new Error('dead'); }; export const onCallEnd = () => { throw new Error('dead'); };",
+  slow: "export const onCallStart = () => {}; export const onCallEnd = () => new Promise((resolve) => setTimeout(resolve, 200));",
+  lying: "let calls = 0; export const onCallStart = () => {}; export const onCallEnd = () => { calls += 1; if (calls % 300 === 0) for (;;); if (calls % 211 === 0) process.exit(1); if (calls % 7 === 0) throw new Error('no'); };",
+};
+
+export interface ReceiverServer {
+  readonly url: string;
+  requests(): number;
+  stop(): Promise<void>;
+}
+
+/** Lies in turn: 200 with rubbish, 500, an answer that breaks off, no HTTP at all. */
+const LIES: readonly string[] = ["HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{\"lie\":no", "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf", "no HTTP at all\r\n\r\n"];
+
+function lyingServer(): Promise<{ readonly server: Server; readonly sockets: ReadonlySet<Socket>; readonly seen: { requests: number } }> {
+  const seen = { requests: 0 };
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      const lie = LIES[seen.requests++ % LIES.length]!;
+      // the whole request first, so that no reset hides the answer
+      setTimeout(() => socket.end(lie), 20);
+    });
+  });
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve({ server, sockets, seen })));
+}
+
+export async function startReceiver(mood: Mood): Promise<ReceiverServer> {
+  if (mood === "lying") {
+    const { server, sockets, seen } = await lyingServer();
+    const { port } = server.address() as { readonly port: number };
+    return {
+      url: `http://127.0.0.1:${port}`,
+      requests: () => seen.requests,
+      stop: () => {
+        for (const socket of sockets) socket.destroy();
+        return new Promise((resolve) => server.close(() => resolve()));
+      },
+    };
+  }
+  let requests = 0;
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      requests += 1;
+      if (mood === "slow") await Bun.sleep(8000);
+      await request.arrayBuffer();
+      return request.headers.get("content-type")?.includes("json") === true ? Response.json({}) : new Response(new Uint8Array(), { headers: { "content-type": request.headers.get("content-type") ?? "text/plain" } });
+    },
+  });
+  const receiver: ReceiverServer = { url: `http://127.0.0.1:${server.port}`, requests: () => requests, stop: () => server.stop(true) };
+  // its address, with nobody behind it
+  if (mood === "dead" || mood === "none") await server.stop(true);
+  return receiver;
+}
+
+/** All kinds that there are. Files live on this disk; one that is dead or lies is one that takes nothing. */
+function settingsOf(mood: Exclude<Mood, "none">, url: string, folder: string): Readonly<Record<string, object>> {
+  const bounds = { queue_calls: QUEUE_CALLS, timeout_ms: 2000, give_up_s: 60, batch_wait_ms: 200 };
+  const all: Readonly<Record<string, object>> = {
+    archive: { type: "json_lines", path: mood === "healthy" || mood === "slow" ? join(folder, "calls.jsonl") : "/dev/full", max_bytes: 8 * 1024 * 1024, keep_files: 2, ...bounds },
+    hook: { type: "webhook", url: `${url}/hook`, secrets: [SECRET], ...bounds },
+    collector: { type: "otlp", endpoint: url, ...bounds },
+    fuse: { type: "langfuse", url, public_key: "pk-lf-drill", secret_key: "sk-lf-drill", ...bounds },
+    dog: { type: "datadog", endpoint: url, api_key: "drill", ...bounds },
+    module: { type: "callback", module: join(folder, "module.ts"), hang_s: 1, ...bounds },
+  };
+  return Object.fromEntries(Object.entries(all).filter(([name, settings]) => integrationsSection.safeParse({ [name]: settings }).success));
+}
+
+export interface World extends AsyncDisposable {
+  readonly gateway: GatewayProcess;
+  readonly receiver: ReceiverServer;
+  readonly names: readonly string[];
+}
+
+/** `only`: names of integrations; null: all. */
+export async function startWorld(mood: Mood, only: readonly string[] | null = null): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-integrations-"));
+  mkdirSync(folder, { recursive: true });
+  const receiver = await startReceiver(mood);
+  const settings = mood === "none" ? {} : Object.fromEntries(Object.entries(settingsOf(mood, receiver.url, folder)).filter(([name]) => only === null || only.includes(name)));
+  if (mood !== "none") writeFileSync(join(folder, "module.ts"), MODULES[mood]);
+  const gateway = await startGateway({ config: `integrations: ${JSON.stringify(settings)}\n`, environment: { NO_PROXY: "*" } });
+  return {
+    gateway, receiver, names: Object.keys(settings),
+    async [Symbol.asyncDispose]() {
+      await gateway.stop();
+      await receiver.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Used {
+  readonly serving: number;
+  readonly process: number;
+}
+
+/** CPU seconds so far: of the thread that serves, and of all. */
+export function used({ pid }: GatewayProcess): Used {
+  const { serving, others } = threadSeconds(pid);
+  return { serving, process: serving + others };
+}
+
+/** As people make them: some metadata, a system prompt, one call of five streamed. */
+function bodyOf(count: number): string {
+  return JSON.stringify({ model: "sandbox:echo", messages: [{ role: "system", content: "Be brief." }, { role: "user", content: `Say number ${count}, and a little more than that.` }], metadata: { team: "drill", number: count, tags: ["a", "b"] }, ...(count % 5 === 0 && { stream: true }) });
+}
+
+export interface CallsSeen {
+  /** Milliseconds, ascending. */
+  readonly tookMs: Float64Array;
+  readonly failed: number;
+}
+
+/** So many calls a second, whatever becomes of those before. `each` is told after every second. */
+export async function callsAtRate(gateway: GatewayProcess, perSecond: number, seconds: number, each: () => void = () => {}): Promise<CallsSeen> {
+  const tookMs: number[] = [];
+  let failed = 0;
+  const call = async (count: number): Promise<void> => {
+    const startedMs = performance.now();
+    try {
+      const response = await gateway.chat(bodyOf(count));
+      const text = await response.text();
+      if (response.status !== 200 || text === "") failed += 1;
+    } catch {
+      failed += 1;
+    }
+    tookMs.push(performance.now() - startedMs);
+  };
+  const running = new Set<Promise<void>>();
+  const startedMs = performance.now();
+  let made = 0;
+  let told = 0;
+  for (let nowMs = 0; nowMs < seconds * 1000; nowMs = performance.now() - startedMs) {
+    for (; made < (nowMs / 1000) * perSecond; made++) {
+      const one: Promise<void> = call(made).finally(() => running.delete(one));
+      running.add(one);
+    }
+    if (nowMs / 1000 > told + 1) {
+      told += 1;
+      each();
+    }
+    await Bun.sleep(2);
+  }
+  await Promise.all(running);
+  return { tookMs: Float64Array.from(tookMs).toSorted(), failed };
+}
+
+export interface Told {
+  readonly delivered: number;
+  readonly shed: number;
+  readonly queued: number;
+  readonly failures: number;
+  readonly retries: number;
+  readonly restarts: number;
+}
+
+/** By integration, out of /metrics. */
+export async function toldOf(gateway: GatewayProcess, names: readonly string[]): Promise<ReadonlyMap<string, Told>> {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const sum = (metric: string, name: string): number => [...text.matchAll(new RegExp(`^dragoman_integration_${metric}\\{[^}]*integration="${name}"[^}]*\\} (\\S+)$`, "gm"))].reduce((all, [, value]) => all + Number(value), 0);
+  return new Map(names.map((name) => [name, { delivered: sum("delivered_total", name), shed: sum("shed_total", name), queued: sum("queued", name), failures: sum("failures_total", name), retries: sum("retries_total", name), restarts: sum("restarts_total", name) }]));
+}
+
+export const memoryMb = ({ pid }: GatewayProcess): number => residentMb(pid);
