@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
+import { threadFile } from "../core/thread-file.ts";
 import type { CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import type { IntegrationScope } from "./integration-fields.ts";
@@ -105,7 +106,7 @@ function groupOf(integrations: readonly Integration[], hangMs: number, maxHeapBy
     else log.info({ ...fields(news.integration) }, "an integration is back");
   };
   const onLost = (why: string): void => log.warn({ integrations: integrations.map(({ name }) => name), error_detail: why }, "the thread of integrations ended and is begun again");
-  const thread = new IntegrationThread({ integrations, hangMs, maxHeapBytes, onNews, onLost, begin: (workerData: IntegrationSetup) => new Worker(new URL("./integration-worker.ts", import.meta.url), { workerData }) });
+  const thread = new IntegrationThread({ integrations, hangMs, maxHeapBytes, onNews, onLost, begin: (workerData: IntegrationSetup) => new Worker(threadFile(import.meta.url, "observe/integration-worker.ts"), { workerData }) });
   const members = integrations.map((integration, place): Member => ({ integration, thread, place, wants: compileScope(integration.settings.scope), begins: compileScope({ ...integration.settings.scope, only: "all" }), contentsLeftOut: 0 }));
   const bits = (chosen: (member: Member) => boolean): number => members.reduce((mask, member) => (chosen(member) ? mask | (1 << member.place) : mask), 0);
   return { thread, members, always: bits(({ wants }) => wants === null), choosy: members.filter(({ wants }) => wants !== null), withContent: bits(({ integration }) => integration.settings.content) };
