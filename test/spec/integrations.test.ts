@@ -120,7 +120,8 @@ describe("a callback module", () => {
   test("a module that is not there, has a mistake or exports nothing fails, in words, and stops nothing", async () => {
     await using opened = openTestIntegrations({ none: { ...CALLBACK, module: "./none.ts" }, broken: { ...CALLBACK, module: "./broken.ts" }, empty: { ...CALLBACK, module: "./empty.ts" } }, { "broken.ts": "export const onCallEnd = (;", "empty.ts": "export const other = 1;" });
     publish(opened, 2);
-    await opened.until(() => opened.integrations.standings().every(({ sums }) => sums.failing === 1));
+    await opened.until(() => opened.logged.length === 3);
+    expect(opened.integrations.standings().map(({ sums }) => sums.failing)).toEqual([1, 1, 1]);
     const words = new Map(opened.logged.map(({ fields }) => [fields["integration"], String(fields["error_detail"])]));
     expect(words.get("empty")).toContain("exports none of onCallStart, onCallEnd, onStreamChunk");
     expect(words.get("none")).toContain("none.ts");
