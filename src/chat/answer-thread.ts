@@ -1,7 +1,9 @@
 // One answer over several rounds of tools, as its client sees it, plain or as a stream: each round adds to the same texts, and what it numbers goes on where the
 // rounds before it ended. What a round said by itself is kept beside that, as the turn that goes back to the model.
 import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { MalformedAnswer } from "../providers/provider.ts";
 import { strictCallId } from "./strict-fields.ts";
 import { BETWEEN_ROUNDS } from "./tool-replay.ts";
 
@@ -53,6 +55,9 @@ export class AnswerThread {
   }
 }
 
+/** Characters of a round that are kept for its turn: a provider that speaks without end fills no memory here. */
+const MAX_TURN = 16 * 1024 * 1024;
+
 /** What one round adds, piece by piece. */
 export class RoundPart {
   readonly head: string;
@@ -66,6 +71,9 @@ export class RoundPart {
   readonly #before: Said;
   readonly #isShown: (name: string) => boolean;
   readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
+  /** Of its texts, also where they are not kept. */
+  readonly #lengths: Record<TextName, number> = { content: 0, reasoning_content: 0, refusal: 0 };
+  #kept = 0;
   readonly #details: ReasoningDetail[] = [];
   #nextDetail: number;
 
@@ -88,8 +96,9 @@ export class RoundPart {
 
   /** The piece as it is shown. */
   text(name: TextName, piece: string): string {
-    const begins = this.#texts[name] === "" && this.#before.lengths[name] > 0 && piece !== "";
-    this.#texts[name] += piece;
+    const begins = this.#lengths[name] === 0 && this.#before.lengths[name] > 0 && piece !== "";
+    this.#lengths[name] += piece.length;
+    if (this.#keeps(piece.length)) this.#texts[name] += piece;
     return begins ? BETWEEN_ROUNDS + piece : piece;
   }
 
@@ -104,8 +113,14 @@ export class RoundPart {
     });
   }
 
+  #keeps(characters: number): boolean {
+    this.#kept += characters;
+    return this.#kept <= MAX_TURN;
+  }
+
   /** Pieces of one block are one block of the turn. */
   #keep(detail: ReasoningDetail): void {
+    if (!this.#keeps(JSON.stringify(detail).length)) return;
     const last = this.#details.at(-1);
     if (last === undefined || last.type !== detail.type || last.index !== detail.index || last.signature || detail.index === undefined || detail.type === "reasoning.encrypted") {
       this.#details.push(detail);
@@ -146,8 +161,15 @@ export class RoundPart {
     return call;
   }
 
-  /** The round by itself, as it goes back to the model. */
+  /** Throws MalformedAnswer where a round calls without end. */
+  addArguments(call: MadeCall, text: string): void {
+    if (!this.#keeps(text.length)) throw new MalformedAnswer("The provider's answer has more arguments of tool calls than the gateway takes.");
+    call.arguments += text;
+  }
+
+  /** The round by itself, as it goes back to the model. Throws `upstream_invalid_response` where it would have to and is too long for it. */
   turn(finish: FinishReason | null): Message {
+    if (this.#kept > MAX_TURN && this.hasHidden) throw new GatewayError("upstream_invalid_response", "The provider's answer says more beside its tool calls than fits into the next round.");
     const { content, reasoning_content: reasoning, refusal } = this.#texts;
     // what was cut off before its arguments has none
     const calls = this.calls.map(({ id, name, arguments: text, extra }): ToolCall => ({ id, type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text }, ...(isObject(extra) && { extra_content: extra }) }));
@@ -163,7 +185,7 @@ export class RoundPart {
 
   get said(): Said {
     const { lengths } = this.#before;
-    const after = (name: TextName): number => lengths[name] + this.#texts[name].length + (lengths[name] > 0 && this.#texts[name] !== "" ? BETWEEN_ROUNDS.length : 0);
+    const after = (name: TextName): number => lengths[name] + this.#lengths[name] + (lengths[name] > 0 && this.#lengths[name] > 0 ? BETWEEN_ROUNDS.length : 0);
     return { lengths: { content: after("content"), reasoning_content: after("reasoning_content"), refusal: after("refusal") }, nextDetail: this.#nextDetail, callIds: this.callIds };
   }
 }

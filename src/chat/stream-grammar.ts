@@ -203,7 +203,7 @@ export class StreamGrammar {
     tally(this.generated, given);
     const text = this.#guard === null || given === "" ? given : this.#guard.take(callKey(choice, call), given, true);
     const legacy = this.#frame.legacyFunctions;
-    if (call.made !== null) call.made.arguments += text;
+    if (call.made !== null) this.#part!.addArguments(call.made, text);
     if (call.made?.isShown === false) {
       call.made.extra ??= call.extra;
       return "";
@@ -249,7 +249,7 @@ export class StreamGrammar {
     for (const rest of guard.endedMembers(choice.index)) out += this.#sayContent(choice, JSON.stringify(rest), nothing);
     for (const call of choice.calls) {
       const rest = guard.end(callKey(choice, call));
-      if (call.made !== null) call.made.arguments += rest;
+      if (call.made !== null) this.#part!.addArguments(call.made, rest);
       if (rest !== "" && isOpened(call)) out += this.#sayContent(choice, this.#frame.legacyFunctions ? legacyArgumentsDelta(rest) : argumentsDelta(call, rest), nothing);
     }
     return out;

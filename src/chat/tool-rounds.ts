@@ -73,8 +73,13 @@ export class ToolRounds {
 
   /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
   async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
+    const { record } = this.#call;
+    const { finishReasons, nativeFinishReasons } = record;
+    // nothing has come to its end while they run
+    record.finishReasons = record.nativeFinishReasons = [];
     const outcomes = await this.#outcomes(turn, calls, tell);
-    const round = turn === null ? 0 : this.#call.record.rounds;
+    if (calls.length < (turn?.tool_calls?.length ?? 0)) Object.assign(record, { finishReasons, nativeFinishReasons });
+    const round = turn === null ? 0 : record.rounds;
     this.#prepared = null;
     this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
   }

@@ -1,7 +1,7 @@
 // @modelcontextprotocol/server-everything as two tool servers: one program that the gateway starts (stdio), one behind an address (Streamable HTTP).
-import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
-const PROGRAM = resolve(import.meta.dir, "../../node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+const PROGRAM = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
 const STARTS_WITHIN_MS = 20_000;
 
 export interface EverythingServers {

@@ -92,7 +92,7 @@ describe("a client that leaves while a tool runs", () => {
     while (tools.calls[0]!.ended === null) await Bun.sleep(1);
     expect(tools.calls).toMatchObject([{ ended: "cancelled" }]);
     expect(stage.records).toHaveLength(1);
-    expect(stage.records[0]).toMatchObject({ status: 499, code: "client_closed", cancelled: true, usage: USAGE, rounds: 1 });
+    expect(stage.records[0]).toMatchObject({ status: 499, code: "client_closed", cancelled: true, usage: USAGE, rounds: 1, finishReasons: [] });
     expect(stage.records[0]!.attempts).toMatchObject([{ code: null, usage: USAGE }]);
     expect(stage.records[0]!.tools).toMatchObject([{ code: "client_closed" }]);
     expect(stage.sent).toHaveLength(1);
@@ -204,6 +204,34 @@ describe("guards", () => {
     expect(heardStream(text).message["content"]).toBe(plain.message["content"]);
     expect(text.indexOf("[email]")).toBeLessThan(text.indexOf("tool_start"));
     expect(JSON.stringify(plain.message["x_gateway_mcp"]) + text).not.toContain(MAIL);
+  });
+});
+
+describe("a model that speaks without end", () => {
+  const piece = "x".repeat(64 * 1024);
+  const delta = (content: object, finish: string | null = null): string => `data: ${JSON.stringify({ id: "chatcmpl-1", created: 1, model: "m", choices: [{ index: 0, delta: content, finish_reason: finish }] })}\n\n`;
+  const END = `${delta({}, "tool_calls")}data: [DONE]\n\n`;
+  const opening = { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "sky__wait", arguments: "" } }] };
+  const answered = async (body: string) => {
+    const stage = stageOf(fakeToolServers({ sky: { wait: slow(0) } }), { upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" }) });
+    return { text: await (await stage.chat({ ...ask, stream: true })).text(), stage };
+  };
+
+  test("[d8.5, d10.4] in the arguments of a call that runs here is an error, and fills no memory", async () => {
+    const { text } = await answered(delta(opening) + delta({ tool_calls: [{ index: 0, function: { arguments: piece } }] }).repeat(300) + END);
+    expect(text).toContain("upstream_invalid_response");
+  });
+
+  test("[d8.5, d10.4] in the text beside a call gets all of it to the client, and then an error in place of a round that nobody could take", async () => {
+    const { text, stage } = await answered(delta({ content: piece }).repeat(300) + delta(opening) + END);
+    expect(text).toContain("upstream_invalid_response");
+    expect(text.split(piece).length).toBe(301);
+    expect(stage.sent).toHaveLength(1);
+  });
+
+  test("[d8.5, d10.4] in text alone is an answer like any other", async () => {
+    const { text } = await answered(delta({ content: piece }).repeat(300) + delta({}, "stop") + "data: [DONE]\n\n");
+    expect(heardStream(text).message["content"].length).toBe(300 * piece.length);
   });
 });
 
