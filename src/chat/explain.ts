@@ -55,8 +55,8 @@ interface Planned {
 }
 
 /** The answer in place of a call, also where a stream was asked for. Throws GatewayError of the encoder. */
-export async function replyExplained(prepared: Prepared, principal: Principal, http: Headers, call: Call, session: ToolSession | null): Promise<Response> {
-  const planned = prepared.legs.flatMap((leg, place) => leg.candidates.toSorted((a, b) => a.order - b.order || b.weight - a.weight).map((candidate) => plannedAt(candidate, leg, place, principal)));
+export async function replyExplained(prepare: (request: ChatRequest) => Prepared, sent: ChatRequest, principal: Principal, http: Headers, call: Call, session: ToolSession | null): Promise<Response> {
+  const planned = prepare(session?.request ?? sent).legs.flatMap((leg, place) => leg.candidates.toSorted((a, b) => a.order - b.order || b.weight - a.weight).map((candidate) => plannedAt(candidate, leg, place, principal)));
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
   if (first === undefined) throw planned[0]!.refusal;

@@ -41,9 +41,8 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const prepared = (request: ChatRequest) => prepare(request, principal, http.headers, call, call.limited?.caller.degradeTo);
     const opening = openToolSession(sent, principal, call);
-    const session = opening === null ? null : await opening;
-    if (explains) answer = await replyExplained(prepared(session?.request ?? sent), principal, http.headers, call, session);
-    else if (session !== null) answer = await replyRounds(new ToolRounds(session, prepared, call), call);
+    if (explains) answer = await replyExplained(prepared, sent, principal, http.headers, call, await opening);
+    else if (opening !== null) answer = await replyRounds(opening.then((session) => new ToolRounds(session, prepared, call)), call);
     else if (sent.params.stream === true) answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
     else answer = replyWhole(await complete(prepared(sent), call, whole(call)), call);
   } catch (thrown) {

@@ -15,8 +15,9 @@ import type { Sending } from "./stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
-export function replyRounds(rounds: ToolRounds, call: Call): Promise<Response> {
-  return call.record.stream ? replySending(begunRounds(rounds, call), call) : replyWholeRounds(rounds, call);
+/** `opening`: the tools are asked for, within the time that the head of a stream is held like all that comes before its first content (decisions 7.4). */
+export async function replyRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
+  return call.record.stream ? replySending(begunRounds(opening, call), call) : replyWholeRounds(await opening, call);
 }
 
 async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Response> {
@@ -103,7 +104,8 @@ function choiceOf(body: JsonObject): JsonObject {
   return (body["choices"] as readonly JsonObject[])[0]!;
 }
 
-async function begunRounds(rounds: ToolRounds, call: Call): Promise<Sending> {
+async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Sending> {
+  const rounds = await opening;
   const early: ToolActivity[] = [];
   await rounds.runApproved((activity) => early.push(activity));
   return new SentRounds(rounds, call, await nextRound(rounds, call), early);

@@ -1,11 +1,12 @@
 // Calls with tool servers under policies, explanations and providers without tools: a tool's result is a stranger's text, and nothing that it says widens the call.
 import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../auth/policy-documents.ts";
-import { fakeToolServers, says } from "../harness/fake-tools.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { readStream } from "../harness/sse.ts";
-import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
+import { heardStream, type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
 
 const MAIL = "ada@mail.example.org";
 const ROUNDS: readonly ScriptedRound[] = [{ calls: [{ name: "desk__find" }] }, { text: "There is one." }];
@@ -67,6 +68,44 @@ describe("guards and results of tools", () => {
     const stub = stageOf([masks], { rounds: [{ text: "Yes." }] });
     expect((await answerOf(stub, { messages })).status).toBe(200);
     expect([stub.sent[0]!.body.includes(MAIL), stub.sent[0]!.body.includes("[email]"), stub.sent[0]!.body.includes("x_gateway_mcp")]).toEqual([false, true, false]);
+  });
+});
+
+describe("a tool server that takes its time to list its tools", () => {
+  const slow = (listMs: number, fails = false) => {
+    const { toolServers, ...rest } = fakeToolServers({ desk: { find: { run: () => says("one") } } });
+    const list: typeof toolServers.list = async (server, signal) => {
+      await waitFor(listMs, signal);
+      if (fails) throw new GatewayError("tool_server_failed", "It is down.");
+      return toolServers.list(server, signal);
+    };
+    return { ...rest, toolServers: { ...toolServers, list } };
+  };
+
+  test("[d7.4] holds the head of a stream no longer than anything else; then come comments until there is content", async () => {
+    const stub = stageOf([], { tools: slow(400), limits: { headHoldMs: 50, keepAliveMs: 60 } });
+    const startedMs = performance.now();
+    const response = await stub.chat({ ...ask, stream: true });
+    expect(performance.now() - startedMs).toBeLessThan(300);
+    const text = await response.text();
+    expect([response.status, text.startsWith(": keep-alive"), heardStream(text).message["content"]]).toEqual([200, true, "There is one."]);
+  });
+
+  test("[d10.4 d7.4] and where it fails after that, the failure is one error event; before, it has a status of its own", async () => {
+    const late = await stageOf([], { tools: slow(200, true), limits: { headHoldMs: 50, keepAliveMs: 1000 } }).chat({ ...ask, stream: true });
+    const { error, done } = readStream(await late.text());
+    expect([late.status, error?.["code"], done]).toEqual([200, "tool_server_failed", true]);
+    expect((await answerOf(stageOf([], { tools: slow(1, true) }), { stream: true })).status).toBe(502);
+    expect((await answerOf(stageOf([], { tools: slow(1, true) }))).status).toBe(502);
+  });
+
+  test("[d7.7] a client that leaves meanwhile ends the asking", async () => {
+    const leaving = new AbortController();
+    const stub = stageOf([], { tools: slow(5000) });
+    const answer = stub.chat({ ...ask, stream: true }, { signal: leaving.signal });
+    setTimeout(() => leaving.abort(), 20);
+    expect((await answer).status).toBe(499);
+    expect([stub.sent.length, stub.records[0]!.code]).toEqual([0, "client_closed"]);
   });
 });
 
