@@ -27,11 +27,15 @@ export function spansOf(call: RecordedCall, dialects: readonly Dialect[]): reado
   if (trace === null || !trace.sampled || record.explained) return [];
   const more = (attributes: Attributes, part: SpanPart): Attributes => (dialects.length === 0 ? attributes : merged([attributes, ...dialects.map((dialect) => dialect(call, part))]));
   const answer = answeringAttempt(record);
-  const attempts = record.attempts.map((attempt, index) => {
+  const attempts = record.attempts.flatMap((attempt, index) => {
+    const { spanId } = attempt;
     const isAnswer = attempt === answer;
-    return attemptSpan(record, trace, attempt, more(attemptAttributes(record, attempt, index, isAnswer), { of: "attempt", attempt, isAnswer }));
+    return spanId === null ? [] : [attemptSpan(record, trace, { ...attempt, spanId }, more(attemptAttributes(record, attempt, index, isAnswer), { of: "attempt", attempt, isAnswer }))];
   });
-  const tools = record.tools.map((run) => toolSpan(record, trace, run, more(toolAttributes(run), { of: "tool", run })));
+  const tools = record.tools.flatMap((run) => {
+    const { spanId } = run;
+    return spanId === null ? [] : [toolSpan(record, trace, { ...run, spanId }, more(toolAttributes(run), { of: "tool", run }))];
+  });
   return [callSpan(record, trace, more(callAttributes(record), CALL)), ...attempts, ...tools];
 }
 
@@ -101,9 +105,9 @@ function refusedLimits({ limits }: CallRecord): readonly string[] | undefined {
   return refused.length === 0 ? undefined : refused;
 }
 
-function attemptSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, attempt: Attempt, attributes: Attributes): Span {
+function attemptSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, attempt: Attempt & { readonly spanId: string }, attributes: Attributes): Span {
   return {
-    traceId, spanId: attempt.spanId!, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
+    traceId, spanId: attempt.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
     name: `chat ${cut(attempt.model)}`,
     kind: "client",
     startMs: startedAtMs + attempt.startMs,
@@ -147,9 +151,9 @@ function usageAttributes(usage: Usage | null, source: UsageSource | null): Attri
   };
 }
 
-function toolSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, run: ToolRun, attributes: Attributes): Span {
+function toolSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, run: ToolRun & { readonly spanId: string }, attributes: Attributes): Span {
   return {
-    traceId, spanId: run.spanId!, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
+    traceId, spanId: run.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
     name: `execute_tool ${cut(run.tool)}`,
     kind: "client",
     startMs: startedAtMs + run.startMs,
