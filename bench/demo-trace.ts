@@ -1,7 +1,7 @@
 // npm run demo:trace: one call through four services (a caller, the real gateway, a model's server, a tool server), each of which exports its spans over OTLP, and the
 // dump of what the receiver has decoded. Needs no key and no network; ends by itself, with 1 where the trace is not whole.
 import type { ReceivedSpan } from "../test/harness/otlp-messages.ts";
-import { startTracedServices, treeOf } from "../test/harness/traced-services.ts";
+import { startTracedServices, treeOf } from "../test/harness/traced-world.ts";
 
 const SPANS = 10;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -25,7 +25,7 @@ async function main(): Promise<number> {
 }
 
 function dumpOf({ name, kind, spanId, parentSpanId, startNano, endNano, status, attributes }: ReceivedSpan): string {
-  const lines = Object.entries(attributes).map(([key, value]) => `      ${key} = ${typeof value === "object" ? JSON.stringify(value) : String(value)}`);
+  const lines = Object.entries(attributes).map(([key, value]) => `      ${key} = ${typeof value === "bigint" ? value : JSON.stringify(value)}`);
   return `\n  ${name} (${kind}) ${spanId} under ${parentSpanId}, ${Number(endNano - startNano) / 1e6} ms, status ${status.code}${status.message === "" ? "" : `: ${status.message}`}\n${lines.join("\n")}`;
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startTracedServices } from "../harness/traced-services.ts";
+import { startTracedServices } from "../harness/traced-world.ts";
 
 const program = process.env["OTELCOL"];
 if (program === undefined) console.log("skipped: OTELCOL names no collector");

@@ -1,6 +1,6 @@
 // One distributed trace over four services, each of which exports its own spans: a caller, the real gateway, a model's server and a tool server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type TracedServices, startTracedServices, treeOf } from "../harness/traced-services.ts";
+import { type TracedServices, startTracedServices, treeOf } from "../harness/traced-world.ts";
 
 const ASK = { route: "r", messages: [{ role: "user", content: "How is the sky over Paris?" }], tools: [{ type: "mcp", server_label: "sky" }], metadata: { team: "blue" } };
 
