@@ -47,7 +47,8 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
       seen = now;
       remembered.clear();
     }
-    const key = `${tenantId}/${projectId}/${provider}:${model}`;
+    // where nobody has providers of his own, a name is the same everywhere
+    const key = now.tenantProviders.size === 0 && now.projectProviders.size === 0 ? `${provider}:${model}` : `${tenantId}/${projectId}/${provider}:${model}`;
     const known = remembered.get(key);
     if (known !== undefined) return known;
     if (remembered.size >= MAX_REMEMBERED) remembered.clear();

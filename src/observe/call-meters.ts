@@ -44,6 +44,11 @@ interface Group {
   readonly own: number[];
   readonly speeds: number[];
 }
+interface AttemptGroup {
+  readonly provider: string;
+  readonly code: string;
+  count: number;
+}
 /** Most calls of a group, and most groups: what is held back is counted in a few milliseconds. */
 const MAX_GROUP = 128;
 const MAX_GROUPS = 500;
@@ -56,6 +61,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
   const provider = bounded(MOST.provider);
   const route = bounded(MOST.route);
   let groups = new Map<string, Group>();
+  let attempts = new Map<string, AttemptGroup>();
 
   const modelOf = (record: CallRecord): string => {
     if (record.model === null) return "none";
@@ -75,6 +81,10 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
     }
     return group;
   };
+  const flushAttempts = (): void => {
+    for (const { provider: id, code, count } of attempts.values()) meters.attempts.inc({ provider: id, code }, count);
+    attempts = new Map();
+  };
   const flush = (): void => {
     for (const group of groups.values()) countGroup(group, meters);
     groups = new Map();
@@ -82,7 +92,13 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
 
   return {
     count(record) {
-      for (const attempt of record.attempts) meters.attempts.inc({ provider: provider(attempt.provider), code: attempt.code ?? "none" });
+      for (const { provider: id, code } of record.attempts) {
+        const key = `${id} ${code}`;
+        const known = attempts.get(key);
+        if (known === undefined) attempts.set(key, { provider: provider(id), code: code ?? "none", count: 1 });
+        else known.count++;
+      }
+      if (attempts.size > MAX_GROUPS) flushAttempts();
       const group = groupOf(record);
       group.calls++;
       group.durations.push(record.totalMs / 1000);
@@ -99,6 +115,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       emptied(group);
     },
     async settle() {
+      flushAttempts();
       const held = [...groups.values()];
       groups = new Map();
       for (const [index, group] of held.entries()) {
