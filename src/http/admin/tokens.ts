@@ -151,14 +151,20 @@ function wrong(param: string, message: string): GatewayError {
   return new GatewayError("invalid_request", `${param}: ${message}`, { param });
 }
 
-function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
-  const word = reach === "tenant" ? "Tenant" : "Project";
-  const kind: TokenKind = reach === "tenant" ? "personal" : "project";
-  const base = `/${reach}s/{${reach}}/tokens`;
-  const about = { tag: "tokens" };
-  const what = reach === "tenant" ? "personal token" : "project token";
-  const list = reading({
-    ...about,
+/** The tokens that a path is about. */
+interface TokenPath {
+  readonly reach: "tenant" | "project";
+  readonly word: "Tenant" | "Project";
+  readonly kind: TokenKind;
+  readonly base: string;
+  /** For people. */
+  readonly what: string;
+}
+const ABOUT = { tag: "tokens" };
+
+function listOfTokens({ reach, word, kind, base }: TokenPath): AdminOperation {
+  return reading({
+    ...ABOUT,
     id: `list${word}Tokens`,
     path: base,
     summary: reach === "tenant" ? "Personal tokens of the tenant's users, the newest first" : "Tokens of a project, the newest first",
@@ -174,8 +180,11 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
       return { body: listed(await store.listTokens(pageOf(query), filter), (one) => shownToken(one, nowMs)) };
     },
   });
-  const create = writing({
-    ...about,
+}
+
+function creation({ reach, word, kind, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
     method: "post",
     id: `create${word}Token`,
     path: base,
@@ -196,9 +205,15 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
       return await issued(call, writer, 201, () => createToken(writer, request, nowMs));
     },
   });
-  const read = reading({ ...about, id: `read${word}Token`, path: `${base}/{id}`, summary: `One ${what}`, answer: token, run: async (call, store) => answer(await theToken(call, store), call) });
-  const update = writing({
-    ...about,
+}
+
+function oneToken({ word, base, what }: TokenPath): AdminOperation {
+  return reading({ ...ABOUT, id: `read${word}Token`, path: `${base}/{id}`, summary: `One ${what}`, answer: token, run: async (call, store) => answer(await theToken(call, store), call) });
+}
+
+function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
     method: "patch",
     id: `update${word}Token`,
     path: `${base}/{id}`,
@@ -216,8 +231,11 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
       return answer(await writer.changeToken(there.id, (now) => ({ ...now, ...changed })), call);
     },
   });
-  const rotate = writing({
-    ...about,
+}
+
+function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
     method: "post",
     id: `rotate${word}Token`,
     path: `${base}/{id}/rotate`,
@@ -236,8 +254,11 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
       return await issued(call, writer, 200, () => rotateToken(writer, there.id, options, call.nowMs));
     },
   });
-  const revoke = writing({
-    ...about,
+}
+
+function revocation({ word, base, what }: TokenPath): AdminOperation {
+  return writing({
+    ...ABOUT,
     method: "post",
     id: `revoke${word}Token`,
     path: `${base}/{id}/revoke`,
@@ -252,7 +273,14 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
       return answer(await writer.changeToken(there.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })), call);
     },
   });
-  return [list, create, read, update, rotate, revoke];
+}
+
+function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[] {
+  const path: TokenPath =
+    reach === "tenant"
+      ? { reach, word: "Tenant", kind: "personal", base: "/tenants/{tenant}/tokens", what: "personal token" }
+      : { reach, word: "Project", kind: "project", base: "/projects/{project}/tokens", what: "project token" };
+  return [listOfTokens, creation, oneToken, changeOfToken, rotationOfToken, revocation].map((operation) => operation(path));
 }
 
 export const TOKEN_OPERATIONS: readonly AdminOperation[] = [...tokenOperations("tenant"), ...tokenOperations("project")];
