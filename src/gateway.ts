@@ -31,6 +31,7 @@ import type { LimitStoreFigures } from "./observe/limit-store-gauges.ts";
 import { type Metrics, openMetrics, type TargetStanding } from "./observe/metrics.ts";
 import { batched } from "./observe/batch.ts";
 import { type Integrations, openIntegrations } from "./observe/integrations.ts";
+import { type ContentLog, openContentLog } from "./observe/content-log.ts";
 import { observers } from "./observe/observer.ts";
 import { type OpenEvents, openEvents } from "./observe/open-events.ts";
 import { tracingOf } from "./observe/tracing.ts";
@@ -41,7 +42,7 @@ import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import { noLedger } from "./store/ledger.ts";
 import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepAuditPruned } from "./store/audit-settings.ts";
-import { keepPruned } from "./store/call-settings.ts";
+import { keepContentsPruned, keepPruned } from "./store/call-settings.ts";
 import { openContentStore } from "./store/content-store.ts";
 import { openCalls, openDatabase, openEvents as openEventQueue } from "./store/open-database.ts";
 import { createFetchUpstream } from "./wire/upstream-fetch.ts";
@@ -126,6 +127,7 @@ interface MetricParts {
   readonly integrations?: Integrations | null;
   readonly toolServers?: OpenToolServers;
   readonly events?: OpenEvents;
+  readonly contentLog?: ContentLog;
 }
 
 function openGatewayMetrics(source: SnapshotSource, targets: () => readonly TargetStanding[], parts: MetricParts): Metrics {
@@ -136,6 +138,7 @@ function openGatewayMetrics(source: SnapshotSource, targets: () => readonly Targ
     limitStore: () => parts.limits?.figures?.() ?? null,
     toolServers: () => parts.toolServers?.figures() ?? null,
     events: () => parts.events?.figures ?? null,
+    contents: () => parts.contentLog?.figures() ?? null,
     budgets: async () => (await parts.budgets?.standings()) ?? [],
     integrations: () => parts.integrations?.standings() ?? [],
     modelLabel: (call) => names.nameOf(call),
@@ -190,7 +193,9 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
   const calls = await openCalls(options);
   const contents = openContentStore({ calls, sealer, now: () => systemClock.now() });
+  const contentLog = openContentLog({ store: contents, onProblem: (words) => log.warn({ error_detail: words }, "what was said in calls could not be kept; it is tried again") });
   const endPruning = keepPruned(calls, options.calls, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "calls that are too old could not be removed"));
+  const endContentPruning = keepContentsPruned(calls, () => systemClock.now(), (words) => log.warn({ error_detail: words }, "what was said in calls and is too old could not be removed"));
   const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   const keepsCounts = keeper?.hold() === true;
   if (keeper !== null && !keepsCounts) log.warn({ source: "limits" }, "another process counts limits in this data folder");
@@ -212,15 +217,15 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => source.current().allowPrivateAddresses, tell: (level, words, fields) => log[level](fields, words) });
   toolServers.configured(source.current().toolServers.keys);
   const events = openEvents({ queue: await openEventQueue(options), store, clock: systemClock, upstream, snapshot: () => source.current(), random: Math.random, tell: (level, words, fields = {}) => log[level]({ ...fields }, words) });
-  Object.assign(opened, { ledger, limits, budgets, integrations, toolServers, events });
+  Object.assign(opened, { contentLog, ledger, limits, budgets, integrations, toolServers, events });
   const watchIntegrations = integrationsWatch(source, log);
   onSwapped = (snapshot) => {
     watchIntegrations();
     toolServers.configured(snapshot.toolServers.keys);
     events.nudge();
   };
-  const observer = batched(observers([log, metrics, budgets, events.observer, ...(integrations === null ? [] : [integrations])], onFault));
-  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics, events)) };
+  const observer = batched(observers([log, metrics, budgets, contentLog, events.observer, ...(integrations === null ? [] : [integrations])], onFault));
+  const context: ChatContext = { clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, onContentLost: (traceId, fault) => log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"), ledger, traffic, limits, onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, log, metrics, events)) };
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -260,7 +265,10 @@ export async function openGateway(options: ServerOptions, configFile: string | n
       await limits.close();
       await events.close(LAST_EVENTS_MS);
       const closeDatabase = async (): Promise<void> => {
+        observer.flush();
+        await contentLog.end(LAST_BYTES_MS);
         await endPruning();
+        await endContentPruning();
         await endAuditPruning();
         await calls.close();
         await store.close();

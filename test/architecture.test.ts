@@ -31,6 +31,7 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
   { path: "src/admission/settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/accounting/price-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/mcp/settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
+  { path: "src/auth/content-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/auth/policy-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/cli/simulation/traffic.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/snapshot/configuration.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },

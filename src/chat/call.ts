@@ -4,6 +4,7 @@ import { summedUsage } from "../accounting/summed-usage.ts";
 import { LimitedCall } from "../admission/limited-call.ts";
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest, Usage } from "../core/chat.ts";
+import type { CallContent } from "../core/content.ts";
 import { MAX_TIMER_MS } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newSpanId, newTraceId } from "../core/ids.ts";
@@ -14,6 +15,7 @@ import type { Target } from "../core/target.ts";
 import { beginTrace, parseTraceparent, type TraceHeaders, traceHeaders } from "../core/trace.ts";
 import type { OpenEntry } from "../store/ledger.ts";
 import { CallPolicies } from "./call-policies.ts";
+import { ContentKeeper, isSampled } from "./content-keeper.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { corsHeaders, errorResponse } from "./reply-headers.ts";
@@ -49,6 +51,8 @@ export class Call {
   policies: CallPolicies | null = null;
   /** The answer is to say what it cost. */
   tellsCost = false;
+  /** Null: what is said in the call is not kept. */
+  content: ContentKeeper | null = null;
   /** Null: no limit applies to the caller. */
   limited: LimitedCall | null = null;
   /** Attempts that have not ended: each says what is charged of it, should the call end first. */
@@ -160,6 +164,14 @@ export class Call {
     const seconds = Number(this.#http.headers.get("x-stainless-timeout") ?? Number.NaN);
     if (!(seconds > 0)) return null;
     return Math.min(Math.max(seconds * 1000 - CLIENT_LIMIT_MARGIN_MS, (seconds * 1000) / 2), this.snapshot.limits.defaultTimeoutMs);
+  }
+
+  /** From here on what is said is collected, where the project keeps it. */
+  listens(sent: ChatRequest, { tenantId, projectId }: Principal): void {
+    const { contentLogs } = this.snapshot;
+    if (contentLogs.size === 0) return;
+    const rules = contentLogs.get(projectId);
+    if (rules !== undefined && isSampled(this.traceId, rules.sample)) this.content = new ContentKeeper(rules, this.snapshot.policies.of(tenantId, projectId), sent);
   }
 
   /** Asks what has to be asked once. Throws `policy_violation`. */
@@ -339,9 +351,23 @@ export class Call {
     clearTimeout(this.#timer);
     this.record.totalMs = this.elapsedMs();
     this.record.ownMs = this.ownMs();
-    if (this.#entered) this.context.traffic.leave();
     this.#written = this.context.ledger.close(this.#ledgerEntry, this.record);
+    if (this.content !== null) return void this.#publishWithContent(this.content);
+    if (this.#entered) this.context.traffic.leave();
     this.context.observer.publish(this.record, null);
+  }
+
+  /** What was said is made ready behind the answer, which does not wait for it; a process that goes down does. Never rejects. */
+  async #publishWithContent(keeper: ContentKeeper): Promise<void> {
+    await new Promise<void>((resume) => setImmediate(resume));
+    let content: CallContent | null = null;
+    try {
+      content = await keeper.content(this.record.startedAtMs);
+    } catch (fault) {
+      this.context.onContentLost?.(this.traceId, fault);
+    }
+    this.context.observer.publish(this.record, content);
+    if (this.#entered) this.context.traffic.leave();
   }
 
   /** What the last byte of the answer has to wait for, once the call is published; null: nothing. */

@@ -32,6 +32,8 @@ export interface ChatContext {
   /** Who is told of calls before they end; null: nobody. */
   readonly integrations: Pick<Integrations, "admitted" | "chunks"> | null;
   readonly events: Events;
+  /** What was said in a call could not be made ready to be kept. */
+  readonly onContentLost?: (traceId: string, fault: unknown) => void;
   readonly toolServers: ToolServers;
   readonly ledger: Ledger;
   readonly routing: Routing;

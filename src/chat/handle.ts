@@ -36,6 +36,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
+    if (!explains) call.listens(sent, principal);
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;
 

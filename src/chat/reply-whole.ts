@@ -99,6 +99,7 @@ export function sendWhole(answer: JsonObject, tried: Tried, call: Call, settle: 
   call.settleLimits();
   const headers = answerHeaders(call, tried.fitted, tried.resolved.target, "application/json");
   if (call.tellsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
+  call.content?.answered(answer);
   call.publish();
   return new Response(body, { headers });
 }

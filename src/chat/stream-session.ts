@@ -106,6 +106,7 @@ export class StreamSession {
           if (this.#left) return;
           if (text === null) return controller.close();
           controller.enqueue(text);
+          this.#call.content?.sent(text);
           if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.elapsedMs());
           // until it reads on, it is the client that is waited for
           this.#awaitsClient = true;

@@ -1,8 +1,8 @@
-// The schemas of the sections that concern the gateway as a server: `server`, `log`, `cors`, `ops`, `settings`. In the
+// The schemas of the sections that concern the gateway as a server: `server`, `log`, `cors`, `ops`. In the
 // file durations are seconds (`_s`) and sizes bytes; from here on they have the names and units of core/snapshot.ts. The descriptions are what
 // docs/configuration.md and dragoman.schema.json show.
 import { z } from "zod";
-import type { ScopeSettings, ServerLimits } from "../core/snapshot.ts";
+import type { ServerLimits } from "../core/snapshot.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 
 const DEFAULT_PORT = 4100;
@@ -129,26 +129,5 @@ export const opsSection = z
   .prefault({})
   .meta({ title: "Operations", description: "The endpoints for monitoring." });
 
-const DROP_PARAMS = "Drop parameters that a model's provider does not have, and name them in `x-gateway-dropped-params`, where the call would otherwise be refused.";
-const DISABLE_STOP_LIMIT = "Pass more than 4 stop sequences on; otherwise the first 4 are kept.";
-
-export const scopeSettings = z.strictObject({
-  drop_params: z.boolean().optional().meta({ title: "Drop parameters", description: `${DROP_PARAMS} Not set: the next wider scope decides.` }),
-  disable_stop_sequence_limit: z.boolean().optional().meta({ title: "No limit on stop sequences", description: `${DISABLE_STOP_LIMIT} Not set: the next wider scope decides.` }),
-  models: z.array(z.string().min(1).max(400)).max(1000).optional().meta({ title: "Models", description: "Models that are enabled here, each as `<provider>:<model_name>`, with `*` for any text. Every other is unknown (404 `model_not_found`), also as a target of a route. Not set: all; tenant and project both have to enable a model." }),
-});
-export const toScopeSettings = (file: z.output<typeof scopeSettings>): ScopeSettings => ({ dropParams: file.drop_params ?? null, disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null, ...(file.models !== undefined && { models: file.models }) });
-
-export const settingsSection = z
-  .strictObject({
-    drop_params: z.boolean().default(false).meta({ title: "Drop parameters", description: `${DROP_PARAMS} The setting nearest to the call decides: request, route, project, tenant, then this one.` }),
-    disable_stop_sequence_limit: z.boolean().default(false).meta({ title: "No limit on stop sequences", description: DISABLE_STOP_LIMIT }),
-  })
-  .transform(toScopeSettings)
-  .prefault({})
-  .meta({ title: "Settings", description: "How requests are treated where no tenant, project or request says otherwise." });
-
 /** Ids of tenants and projects. */
 export const SCOPE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
-/** `settings` of one tenant or project. */
-export const scopeSettingsSection = (noun: string) => scopeSettings.transform(toScopeSettings).prefault({}).meta({ title: "Settings", description: `Settings of this ${noun}.` });

@@ -1,4 +1,5 @@
 // The immutable value that every call reads: configuration and store joined and compiled. It is swapped whole when something changes.
+import type { ContentLogs } from "./content.ts";
 import type { StoredCredential } from "./credential.ts";
 import type { WebhookSet } from "./event.ts";
 import type { AccessToken, Membership, Project, User } from "./identity.ts";
@@ -15,6 +16,19 @@ export interface ScopeSettings {
   readonly disableStopSequenceLimit: boolean | null;
   /** Globs over `provider:model`: what else is asked for is unknown here. Left out: everything is enabled. */
   readonly models?: readonly string[];
+  /** Left out: nothing is said of it here. */
+  readonly contentLog?: ContentLogSettings;
+}
+
+/** What a tenant or project says of keeping what is said in its calls. What is left out has a default, or leaves what the tenant says. */
+export interface ContentLogSettings {
+  readonly enabled: boolean;
+  readonly projects?: readonly string[];
+  readonly retentionDays?: number;
+  readonly sample?: number;
+  readonly keepIn?: "store" | "integrations";
+  readonly maxCharacters?: number;
+  readonly redact?: { readonly classes?: readonly string[]; readonly nationalIds?: readonly string[]; readonly patterns?: readonly string[] };
 }
 
 export interface ModelListing {
@@ -84,6 +98,7 @@ export interface Snapshot {
   readonly limitRules: LimitSet;
   readonly policies: PolicySet;
   readonly toolServers: ToolServerSet;
+  readonly contentLogs: ContentLogs;
   readonly webhooks: WebhookSet;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;

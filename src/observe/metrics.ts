@@ -5,6 +5,8 @@ import type { CallRecord } from "../core/record.ts";
 import type { LedgerStanding } from "../store/open-ledger.ts";
 import { type EventFigures, eventGauges } from "./event-figures.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";
+import type { ContentFigures } from "./content-log.ts";
+import { contentLogGauges } from "./content-log-gauges.ts";
 import { integrationGauges } from "./integration-gauges.ts";
 import type { IntegrationStanding } from "./integrations.ts";
 import { ledgerGauges } from "./ledger-gauges.ts";
@@ -46,6 +48,7 @@ export interface MetricSources {
   readonly modelLabel?: ModelLabel;
   readonly isRegisteredServer?: IsRegisteredServer;
   readonly toolServers?: () => ToolServerFigures | null;
+  readonly contents?: () => ContentFigures | null;
 }
 
 export function openMetrics(sources: MetricSources = {}): Metrics {
@@ -60,6 +63,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   const limitStoreAnswered = limitStoreGauges(registry, sources.limitStore ?? (() => null));
   integrationGauges(registry, sources.integrations ?? (() => []));
   toolServerGauges(registry, sources.toolServers ?? (() => null));
+  contentLogGauges(registry, sources.contents ?? (() => null));
   processGauges(registry);
 
   return {

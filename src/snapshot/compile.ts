@@ -1,6 +1,7 @@
 // Configuration, identities and environment compiled into the one value that calls read. Pure, and total over what the schema accepts.
 import { compilePrices } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
+import { compileContentLogs } from "../auth/content-settings.ts";
 import { compilePolicies } from "../auth/policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
@@ -47,6 +48,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     providers,
     ...remember("scoped providers", [providers, stored, projects], () => scopedProviders(providers, stored, identities)),
     settings: configuration.settings,
+    contentLogs: remember("content logs", [configuration, projects], () => compileContentLogs(configuration.content_log.allowed, projects, settingsById(configuration.tenants), settingsById(configuration.projects))),
     ...remember("settings", [configuration], () => ({ tenantSettings: settingsById(configuration.tenants), projectSettings: settingsById(configuration.projects) })),
     ...remember("routes", [configuration, projects], () => compileRoutes(configuration, identities, remember)),
     prices: remember("prices", [prices], () => compilePrices(prices)),

@@ -4,10 +4,12 @@ import { pricesSection } from "../accounting/price-settings.ts";
 import { limitStoreSection } from "../admission/limit-store-settings.ts";
 import { budgetsSection, limitsSection } from "../admission/settings.ts";
 import { loginsSection } from "../auth/login-settings.ts";
+import { contentLogSection } from "../auth/content-settings.ts";
 import { policiesSection } from "../auth/policy-settings.ts";
+import { settingsSection } from "../auth/scope-settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
-import { corsSection, logSection, opsSection, serverSection, settingsSection } from "../config/sections.ts";
+import { corsSection, logSection, opsSection, serverSection } from "../config/sections.ts";
 import { integrationsSection } from "../observe/integration-settings.ts";
 import { webhooksSection } from "../observe/webhook-settings.ts";
 import { providersSection, type ProviderFamily } from "../providers/settings.ts";
@@ -40,6 +42,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     policies: policiesSection.meta({ title: "Policies", description: "Rules that deny calls, and guards over their text, for all tenants: docs/policies.md." }),
     webhooks: webhooksSection,
     tool_servers: toolServersSection,
+    content_log: contentLogSection,
     settings: settingsSection,
     tenants: tenantsSection,
     projects: projectsSection,

@@ -109,7 +109,8 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
 /** Each setting by itself: what the file does not say, the store may. */
 function narrowed(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
   const models = file.models ?? store.models;
-  return { dropParams: file.dropParams ?? store.dropParams, disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit, ...(models !== undefined && { models }) };
+  const contentLog = file.contentLog ?? store.contentLog;
+  return { dropParams: file.dropParams ?? store.dropParams, disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit, ...(models !== undefined && { models }), ...(contentLog !== undefined && { contentLog }) };
 }
 
 interface Usable {

@@ -32,6 +32,11 @@ export async function pruneOld(calls: Pick<CallStore, "prune">, { keepDays, keep
   return await pruneInRounds(() => calls.prune(before), isEnding);
 }
 
+/** What was said in calls and has been kept for its time goes. As everyHour(). */
+export function keepContentsPruned(calls: Pick<CallStore, "removeContents">, now: () => number, onFault: (words: string) => void): () => Promise<void> {
+  return everyHour((isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding), onFault);
+}
+
 /** As everyHour(). */
 export function keepPruned(calls: Pick<CallStore, "prune">, settings: CallSettings, now: () => number, onFault: (words: string) => void): () => Promise<void> {
   return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);

@@ -13,7 +13,9 @@ const FORMAT = 1;
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** No more is made than this (src/auth/content-settings.ts bounds it, and JSON may escape each character). */
+/** A tenant may be removed, and another one of its name be made. */
+const KNOWN_MS = 60_000;
+/** No more is made than this: settings bound it, and JSON may escape each character. */
 const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
 export interface SaidText extends Omit<StoredContent, "body"> {
@@ -44,14 +46,14 @@ export function contentKeyPlace(tenantId: string): string {
 }
 
 export function openContentStore({ calls, sealer, now }: ContentStoreOptions): ContentStore {
-  const keys = new Map<string, Promise<Buffer>>();
+  const keys = new Map<string, { readonly key: Promise<Buffer>; readonly askedMs: number }>();
   const keyOf = (tenantId: string): Promise<Buffer> => {
     const known = keys.get(tenantId);
-    if (known !== undefined) return known;
-    const asked = askKey(tenantId);
-    keys.set(tenantId, asked);
-    asked.catch(() => keys.delete(tenantId));
-    return asked;
+    if (known !== undefined && Math.abs(now() - known.askedMs) < KNOWN_MS) return known.key;
+    const key = askKey(tenantId);
+    keys.set(tenantId, { key, askedMs: now() });
+    key.catch(() => keys.delete(tenantId));
+    return key;
   };
   const askKey = async (tenantId: string): Promise<Buffer> => {
     const place = contentKeyPlace(tenantId);

@@ -1,5 +1,6 @@
 // Writes of tenants, projects, users, memberships and access tokens, over any database that Kysely speaks to. What goes takes along what hangs on it, row by
 // row, so that each has its entry in the audit log.
+import { sql } from "kysely";
 import type { Membership, Project } from "../core/identity.ts";
 import { findToken, kyselyReader, type Db } from "./kysely-reader.ts";
 import { removeResourcesOf } from "./kysely-resource-writes.ts";
@@ -51,6 +52,8 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
       await tx.deleteFrom("tenants").where("id", "=", id).execute();
       // sealed credentials must not outlive their tenant, nor be there for another one of the same name
       await tx.deleteFrom("version_changes").where("tenant_id", "=", id).execute();
+      await sql`delete from call_content where tenant_id = ${id}`.execute(tx);
+      await sql`delete from content_key where tenant_id = ${id}`.execute(tx);
       work.steps.splice(0, work.steps.length, ...work.steps.filter((step) => (step.after ?? step.before)!.tenantId !== id));
       recorded(id, tenant, null);
     },

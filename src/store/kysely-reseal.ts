@@ -1,8 +1,10 @@
-// Everything that is sealed, sealed again under the newest master key: resources, their earlier versions, answers that are kept. One transaction, under the
+// Everything that is sealed, sealed again under the newest master key: resources, their earlier versions, answers that are kept, and the keys of what was said. One transaction, under the
 // lock of changes, so that none is lost between reading and writing.
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { SealError, type Sealer } from "../config/sealing.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { CallSchema } from "./call-schema.ts";
+import { contentKeyPlace } from "./content-store.ts";
 import { answerPlace } from "./kept-answers.ts";
 import type { StoredResource } from "./rows.ts";
 import type { Schema } from "./schema.ts";
@@ -48,6 +50,12 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
     const made = again("an answer that is kept", body, () => sealer.reseal(body, answerPlace(tokenId, key)));
     if (made === null) continue;
     await tx.updateTable("kept_answers").set({ body: made }).where("token_id", "=", tokenId).where("answer_key", "=", key).execute();
+    resealed++;
+  }
+  for (const { tenant_id: tenantId, sealed } of (await sql<CallSchema["content_key"]>`select * from content_key`.execute(tx)).rows) {
+    const made = again(`the key of what the tenant ${tenantId} keeps of its calls`, sealed, () => sealer.reseal(sealed, contentKeyPlace(tenantId)));
+    if (made === null) continue;
+    await sql`update content_key set sealed = ${made} where tenant_id = ${tenantId}`.execute(tx);
     resealed++;
   }
   return { resealed, unopened: [...unopened] };

@@ -63,6 +63,7 @@ describe("without a file", () => {
       integrations: [],
       limit_store: { driver: null, url: null, clusterNodes: null },
       providers: { allowPrivateAddresses: false, entries: new Map() },
+      content_log: { allowed: true },
       settings: { dropParams: false, disableStopSequenceLimit: false },
       prices: {},
       limits: {},

@@ -2,7 +2,7 @@
 import { OPERATOR_TENANT, type Place } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ScopeSettings } from "../../core/snapshot.ts";
+import type { ContentLogSettings, ScopeSettings } from "../../core/snapshot.ts";
 import type { ToolServerDocument } from "../../mcp/settings.ts";
 import type { WebhookDocument } from "../../observe/webhook-settings.ts";
 import type { ProviderEntry } from "../../providers/settings.ts";
@@ -62,10 +62,14 @@ function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>)
 }
 
 /** None, where the file says nothing. */
-function shownSettings({ dropParams, disableStopSequenceLimit, models }: ScopeSettings): Documents {
-  const said = asJson({ drop_params: dropParams ?? undefined, disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined, models });
+function shownSettings({ dropParams, disableStopSequenceLimit, models, contentLog }: ScopeSettings): Documents {
+  const said = asJson({ drop_params: dropParams ?? undefined, disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined, models, content_log: contentLog === undefined ? undefined : shownContentLog(contentLog) });
   return Object.keys(said).length === 0 ? [] : [["settings", said]];
 }
+
+const shownContentLog = ({ enabled, projects, retentionDays, sample, keepIn, maxCharacters, redact }: ContentLogSettings) => ({
+  enabled, projects, retention_days: retentionDays, sample, keep_in: keepIn, max_characters: maxCharacters, redact: redact === undefined ? undefined : { classes: redact.classes, national_ids: redact.nationalIds, patterns: redact.patterns },
+});
 
 /** What a parser gave, without what it left undefined. */
 function asJson(value: unknown): JsonObject {

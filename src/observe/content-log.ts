@@ -1,0 +1,110 @@
+// What tenants keep of what was said, on its way to the database: a bounded queue in memory, written in batches beside the calls. It never goes through the journal: what
+// waits here is lost with the process, and what does not fit is counted and gone, because no call waits for it (decisions 11.3, 11.4).
+import type { CallContent } from "../core/content.ts";
+import type { CallRecord } from "../core/record.ts";
+import type { ContentStore, SaidText } from "../store/content-store.ts";
+import type { Observer } from "./observer.ts";
+
+const MAX_WAITING_CHARACTERS = 32 * 1024 * 1024;
+const BATCH = 100;
+const BATCH_CHARACTERS = 4 * 1024 * 1024;
+const EVERY_MS = 250;
+const MAX_PAUSE_MS = 30_000;
+
+export interface ContentFigures {
+  readonly kept: number;
+  /** Left out because the queue was full, or lost at the end. */
+  readonly shed: number;
+  /** Writes that failed; they are tried again. */
+  readonly failures: number;
+  readonly waiting: number;
+}
+
+export interface ContentLog extends Observer {
+  figures(): ContentFigures;
+  /** Writes what waits, within that time. */
+  end(timeoutMs: number): Promise<void>;
+}
+
+export interface ContentLogOptions {
+  readonly store: Pick<ContentStore, "keep">;
+  readonly onProblem: (words: string) => void;
+  readonly maxWaitingCharacters?: number;
+}
+
+export function openContentLog({ store, onProblem, maxWaitingCharacters = MAX_WAITING_CHARACTERS }: ContentLogOptions): ContentLog {
+  let queue: SaidText[] = [];
+  let waitingCharacters = 0;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let writing: Promise<void> | null = null;
+  let failedInARow = 0;
+  const figures = { kept: 0, shed: 0, failures: 0 };
+
+  const takeBatch = (): readonly SaidText[] => {
+    let characters = 0;
+    let count = 0;
+    while (count < queue.length && count < BATCH && (count === 0 || characters + queue[count]!.text.length <= BATCH_CHARACTERS)) characters += queue[count++]!.text.length;
+    return queue.slice(0, count);
+  };
+  const write = async (): Promise<void> => {
+    const batch = takeBatch();
+    try {
+      await store.keep(batch);
+      queue = queue.slice(batch.length);
+      for (const { text } of batch) waitingCharacters -= text.length;
+      figures.kept += batch.length;
+      failedInARow = 0;
+    } catch (error) {
+      figures.failures += 1;
+      failedInARow += 1;
+      if (failedInARow === 1) onProblem(error instanceof Error ? error.message : String(error));
+    }
+    writing = null;
+    if (queue.length > 0) plan();
+  };
+  const begin = (): void => {
+    timer = null;
+    writing ??= write();
+  };
+  const plan = (): void => {
+    timer ??= setTimeout(begin, Math.min(MAX_PAUSE_MS, EVERY_MS * 2 ** failedInARow));
+  };
+
+  return {
+    figures: () => ({ ...figures, waiting: queue.length }),
+    publish(record, content) {
+      if (content?.keptUntilMs == null || record.tenantId === null || record.projectId === null) return;
+      const said = saidText(record, record.tenantId, record.projectId, content, content.keptUntilMs);
+      if (waitingCharacters + said.text.length > maxWaitingCharacters) {
+        figures.shed += 1;
+        return;
+      }
+      queue.push(said);
+      waitingCharacters += said.text.length;
+      if (writing === null) plan();
+    },
+    async end(timeoutMs) {
+      const late = Bun.sleep(timeoutMs).then(() => true);
+      while (queue.length > 0 && failedInARow < 2) {
+        if (timer !== null) clearTimeout(timer);
+        timer = null;
+        writing ??= write();
+        if ((await Promise.race([writing, late])) === true) break;
+      }
+      if (timer !== null) clearTimeout(timer);
+      figures.shed += queue.length;
+      queue = [];
+    },
+  };
+}
+
+function saidText({ traceId }: CallRecord, tenantId: string, projectId: string, { messages, tools, rounds, answers, leftOut }: CallContent, expiresMs: number): SaidText {
+  const said = {
+    messages,
+    ...(tools.length > 0 && { tools }),
+    ...(rounds !== undefined && rounds.length > 0 && { rounds }),
+    answers: answers.map(({ index, content, reasoning, refusal, toolCalls, finishReason }) => ({ index, content, ...(reasoning !== null && { reasoning_content: reasoning }), ...(refusal !== null && { refusal }), ...(toolCalls.length > 0 && { tool_calls: toolCalls }), finish_reason: finishReason })),
+    ...(leftOut != null && { left_out: { messages: leftOut.messages, tools: leftOut.tools, answer_cut: leftOut.isAnswerCut } }),
+  };
+  return { traceId, tenantId, projectId, expiresMs, text: JSON.stringify(said) };
+}

@@ -1,0 +1,197 @@
+// Keeping what is said in calls (decisions 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
+import { describe, expect, test } from "bun:test";
+import { compileContentLogs } from "../../src/auth/content-settings.ts";
+import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
+import type { CallContent } from "../../src/core/content.ts";
+import type { ScopeSettings } from "../../src/core/snapshot.ts";
+import { isSampled } from "../../src/chat/content-keeper.ts";
+import { callLine } from "../../src/observe/log.ts";
+import { openContentLog } from "../../src/observe/content-log.ts";
+import type { CallRecord } from "../../src/core/record.ts";
+import { closingText, openingText } from "../../src/store/journal-row.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+
+type Settings = Readonly<Record<string, unknown>>;
+const PROJECTS = [{ id: "default", tenantId: "default", name: "Default" }, { id: "other", tenantId: "default", name: "Other" }];
+const settingsOf = (contentLog: Settings | undefined): ReadonlyMap<string, ScopeSettings> => (contentLog === undefined ? new Map() : new Map([["default", toScopeSettings(scopeSettings.parse({ content_log: contentLog }))]]));
+const rulesOf = (tenant: Settings | undefined, project?: Settings, isAllowed = true) => compileContentLogs(isAllowed, PROJECTS, settingsOf(tenant), settingsOf(project));
+
+interface World {
+  readonly stub: Stub;
+  readonly told: readonly (readonly [CallRecord, CallContent | null | undefined])[];
+  content(): Promise<CallContent | null | undefined>;
+}
+
+function world(tenant: Settings | undefined, { project, ...options }: StubOptions & { readonly project?: Settings } = {}): World {
+  const told: (readonly [CallRecord, CallContent | null | undefined])[] = [];
+  const stub = stubGateway({ ...options, snapshot: { contentLogs: rulesOf(tenant, project), ...options.snapshot } });
+  Object.assign(stub.context.observer, { publish: (record: CallRecord, content?: CallContent | null) => told.push([record, content]) });
+  return {
+    stub,
+    told,
+    async content() {
+      for (let waited = 0; told.length === 0 && waited < 2000; waited += 5) await Bun.sleep(5);
+      return told.at(-1)?.[1];
+    },
+  };
+}
+
+const SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
+const hello = (content: unknown, more: Settings = {}) => ({ model: "openai:gpt-4o", messages: [{ role: "system", content: "Be brief." }, { role: "user", content }], ...more });
+const answer = (content: string) => cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify({ id: "x", object: "chat.completion", created: 1, model: "gpt-4o", choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }) });
+const event = (delta: Settings, finish: string | null = null, index = 0): string => `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [{ index, delta, finish_reason: finish }] })}\n\n`;
+const stream = (body: string, cutAt?: number) => cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event", ...(cutAt !== undefined && { cutAt }) });
+
+describe("where it is kept", () => {
+  test("[d11.3] nothing is kept unless the tenant turns it on, whatever the project says", async () => {
+    for (const one of [world(undefined), world({ enabled: false }), world(undefined, { project: { enabled: true } }), world({ enabled: true }, { project: { enabled: false } }), world({ enabled: true, projects: ["other"] })]) {
+      Object.assign(one.stub.context, { upstream: answer("Hi") });
+      await (await one.stub.chat(hello("Hello"))).text();
+      expect(await one.content()).toBeNull();
+    }
+    expect(rulesOf({ enabled: true }, undefined, false).size).toBe(0);
+  });
+
+  test("[d11.3] what was asked and answered is kept where it is on, whole and streamed alike, and also of calls that fail", async () => {
+    const whole = world({ enabled: true }, { upstream: answer("Hi there") });
+    await (await whole.stub.chat(hello("Hello"))).text();
+    const kept = await whole.content();
+    expect(kept).toMatchObject({ messages: [{ role: "system", content: "Be brief." }, { role: "user", content: "Hello" }], tools: [], answers: [{ index: 0, content: "Hi there", reasoning: null, refusal: null, toolCalls: [], finishReason: "stop" }], leftOut: null });
+    expect(kept!.keptUntilMs).toBe(whole.told[0]![0].startedAtMs + 30 * 86_400_000);
+    const streamed = world({ enabled: true }, { upstream: stream(event({ role: "assistant", content: "" }) + event({ content: "Hi " }) + event({ content: "there" }) + event({}, "stop") + "data: [DONE]\n\n") });
+    await (await streamed.stub.chat(hello("Hello", { stream: true }))).text();
+    expect(await streamed.content()).toMatchObject({ messages: kept!.messages, answers: kept!.answers });
+    const failed = world({ enabled: true }, { upstream: cannedUpstream({ status: 500, body: "{}" }) });
+    await (await failed.stub.chat(hello("Hello"))).text();
+    expect(await failed.content()).toMatchObject({ messages: [{}, { content: "Hello" }], answers: [] });
+  });
+
+  test("[d11.3] of a stream that was cut, or left by the client, what was sent is kept; calls of functions in their pieces", async () => {
+    const body = event({ role: "assistant", content: "" }) + event({ content: "Half an " }) + event({ content: "answer" });
+    const cut = world({ enabled: true }, { upstream: stream(`${body}data: {"id"`, Buffer.byteLength(body)) });
+    await (await cut.stub.chat(hello("Hello", { stream: true }))).text();
+    expect((await cut.content())!.answers).toMatchObject([{ content: "Half an answer", finishReason: null }]);
+    const left = world({ enabled: true }, { upstream: stream(body + event({}, "stop")) });
+    const reader = ((await left.stub.chat(hello("Hello", { stream: true }))).body as ReadableStream<unknown>).getReader();
+    await reader.read();
+    await reader.cancel();
+    expect((await left.content())!.answers).toMatchObject([{ finishReason: null }]);
+    expect(left.told[0]![0].cancelled).toBe(true);
+    const call = (more: Settings) => event({ tool_calls: [{ index: 0, ...more }] });
+    const calls = world({ enabled: true }, { upstream: stream(call({ id: "c1", type: "function", function: { name: "look", arguments: "" } }) + call({ function: { arguments: '{"q":' } }) + call({ function: { arguments: '"a@example.com"}' } }) + event({}, "tool_calls") + "data: [DONE]\n\n") });
+    await (await calls.stub.chat(hello("Hello", { stream: true, tools: [{ type: "function", function: { name: "look", parameters: { type: "object" } } }] }))).text();
+    expect(await calls.content()).toMatchObject({ tools: [{ function: { name: "look" } }], answers: [{ toolCalls: [{ id: "c1", type: "function", function: { name: "look", arguments: '{"q":"[email]"}' } }], finishReason: "tool_calls" }] });
+  });
+
+  test("[d11.3] a sample is chosen by the trace id, the same for every gateway", () => {
+    const ids = Array.from({ length: 4000 }, () => crypto.randomUUID().replaceAll("-", ""));
+    const chosen = ids.filter((id) => isSampled(id, 0.25));
+    expect(chosen.length).toBeGreaterThan(800);
+    expect(chosen.length).toBeLessThan(1200);
+    expect(chosen.every((id) => isSampled(id, 0.5))).toBe(true);
+    expect([ids.some((id) => isSampled(id, 0)), ids.every((id) => isSampled(id, 1))]).toEqual([false, true]);
+  });
+
+  test("[d11.3] a project only lessens what its tenant says", () => {
+    const rules = (tenant: Settings, project: Settings) => rulesOf({ enabled: true, ...tenant }, { enabled: true, ...project }).get("default")!;
+    const more = rules({ retention_days: 10, sample: 0.5, max_characters: 1000 }, { retention_days: 99, sample: 1, max_characters: 9000, redact: { classes: [] } });
+    expect([more.retentionMs / 86_400_000, more.sample, more.maxCharacters]).toEqual([10, 0.5, 1000]);
+    expect(more.detectors.length).toBe(rulesOf({ enabled: true }).get("default")!.detectors.length);
+    const less = rules({ redact: { classes: [] } }, { retention_days: 1, sample: 0.1, keep_in: "integrations", redact: { classes: ["email"], patterns: ["Project \\w+"] } });
+    expect([less.retentionMs / 86_400_000, less.sample, less.isStored, less.detectors.length]).toEqual([1, 0.1, false, 2]);
+    expect(rulesOf({ enabled: true }, { enabled: false }).has("default")).toBe(false);
+    expect(rulesOf({ enabled: true }, { enabled: false }).has("other")).toBe(true);
+  });
+});
+
+describe("what is kept", () => {
+  test("[d11.3] secrets and personal data are replaced, in prompts, parts, arguments, definitions and answers, also where a stream cuts them", async () => {
+    const text = `Key ${SECRET}, mail ann@example.com, card 4111 1111 1111 1111.`;
+    const pieces = text.match(/.{1,7}/gs)!.map((content) => event({ content })).join("");
+    const one = world({ enabled: true }, { upstream: stream(pieces + event({}, "stop") + "data: [DONE]\n\n") });
+    const messages = [
+      { role: "user", content: [{ type: "text", text }, { type: "text", text: "and bob@example.com" }] }, { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "send", arguments: JSON.stringify({ to: "eve@example.com", key: SECRET }) } }] },
+      { role: "tool", tool_call_id: "c", content: "sent to eve@example.com" },
+    ];
+    await (await one.stub.chat({ ...hello(""), messages, stream: true, tools: [{ type: "function", function: { name: "send", description: "Mail carl@example.com", parameters: { type: "object" } } }] })).text();
+    const kept = JSON.stringify(await one.content());
+    for (const secret of [SECRET, "example.com", "4111"]) expect([secret, kept.includes(secret)]).toEqual([secret, false]);
+    expect(kept).toContain('"content":"Key [secret], mail [email], card [card]."');
+    expect(kept).toContain("and [email]");
+    expect(kept).toContain("Mail [email]");
+    const plain = world({ enabled: true, redact: { classes: [], patterns: ["Project \\w+"] } }, { upstream: answer("Project Zeus for ann@example.com") });
+    await (await plain.stub.chat(hello("Hello"))).text();
+    expect((await plain.content())!.answers[0]!.content).toBe("[masked] for ann@example.com");
+  });
+
+  test("[d11.3] files and images leave a note of their type and size, and addresses no query", async () => {
+    const data = Buffer.alloc(30_000, 7).toString("base64");
+    const parts = [
+      { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } }, { type: "image_url", image_url: { url: "https://93.184.215.14/a.png?X-Amz-Signature=abc" } }, { type: "input_audio", input_audio: { data, format: "wav" } },
+      { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` } }, { type: "text", text: `see ![x](data:image/gif;base64,${data}) there` },
+    ];
+    const one = world({ enabled: true }, { upstream: answer("ok") });
+    await (await one.stub.chat(hello(parts))).text();
+    const kept = JSON.stringify((await one.content())!.messages);
+    expect(kept.length).toBeLessThan(2000);
+    for (const words of ["[image/png, 30000 bytes]", "https://93.184.215.14/a.png?[left out]", "[wav, 30000 bytes]", "[application/pdf, 30000 bytes]", "see ![x]([image/gif, 30000 bytes]) there"]) expect(kept).toContain(words);
+  });
+
+  test("[d11.3] of a huge conversation the last messages are kept, and it is said what is missing; no secret stands at the cut", async () => {
+    const long = Array.from({ length: 40 }, (_, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content: `${index} ${"word ".repeat(300)}` }));
+    const one = world({ enabled: true, max_characters: 4000 }, { upstream: answer("x".repeat(500_000)) });
+    await (await one.stub.chat({ ...hello(""), messages: [...long, { role: "user", content: "last" }] })).text();
+    const kept = (await one.content())!;
+    expect(kept.messages.at(-1)).toMatchObject({ content: "last" });
+    expect(kept.leftOut).toMatchObject({ isAnswerCut: true });
+    expect(kept.leftOut!.messages).toBeGreaterThan(30);
+    expect(JSON.stringify(kept).length).toBeLessThan(6000);
+    for (const at of [1960, 1980, 1990, 1999]) {
+      const cut = world({ enabled: true, max_characters: 4000 }, { upstream: answer(`${"x ".repeat(at / 2)}${SECRET}${" y".repeat(40_000)}`) });
+      await (await cut.stub.chat(hello(`${"z ".repeat(at)}${SECRET}${" y".repeat(400_000)}`))).text();
+      const text = JSON.stringify(await cut.content());
+      expect([at, text.includes("sk-proj"), text.includes(SECRET.slice(0, 12))]).toEqual([at, false, false]);
+    }
+  });
+
+  test("[d11.1] [d11.3] record, log line and journal never hold what was said", async () => {
+    const one = world({ enabled: true }, { upstream: answer("the-answer-word") });
+    await (await one.stub.chat(hello("the-prompt-word"))).text();
+    expect(JSON.stringify(await one.content())).toContain("the-prompt-word");
+    const [[record]] = one.told as [readonly [CallRecord, unknown]];
+    for (const text of [JSON.stringify(record), callLine(record), openingText(record), closingText(record)]) expect(/the-(prompt|answer)-word/.test(text)).toBe(false);
+  });
+});
+
+describe("on its way to the database", () => {
+  const record = (index: number) => ({ traceId: index.toString(16).padStart(32, "0"), tenantId: "acme", projectId: "site" }) as CallRecord;
+  const content: CallContent = { messages: [{ role: "user", content: "x".repeat(1000) }], tools: [], answers: [], keptUntilMs: 5 };
+
+  test("[d11.3] [d11.4] a database that is away fails no call: a bounded number waits, what comes on top is counted and gone, and it goes on when it is back", async () => {
+    let isAway = true;
+    const kept: string[] = [];
+    const problems: string[] = [];
+    const log = openContentLog({ store: { keep: async (said) => {
+      if (isAway) throw new Error("away");
+      kept.push(...said.map(({ traceId }) => traceId));
+    } }, onProblem: (words) => problems.push(words), maxWaitingCharacters: 50_000 });
+    for (let index = 0; index < 200; index++) log.publish(record(index), content);
+    expect(log.figures()).toMatchObject({ shed: 200 - log.figures().waiting });
+    expect(log.figures().waiting).toBeGreaterThan(40);
+    await Bun.sleep(400);
+    expect([log.figures().failures > 0, problems]).toEqual([true, ["away"]]);
+    isAway = false;
+    await log.end(2000);
+    expect([kept.length, log.figures().kept, log.figures().waiting]).toEqual([log.figures().kept, 200 - log.figures().shed, 0]);
+  });
+
+  test("[d11.3] what goes to integrations alone, and calls without content, never come to the database", async () => {
+    let writes = 0;
+    const log = openContentLog({ store: { keep: async () => void (writes += 1) }, onProblem: () => {} });
+    log.publish(record(1), { ...content, keptUntilMs: null });
+    log.publish(record(2), null);
+    log.publish(record(3));
+    await log.end(100);
+    expect(writes).toBe(0);
+  });
+});
