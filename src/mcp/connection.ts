@@ -84,7 +84,7 @@ async function connectBy(kind: TransportKind, server: ToolServer, world: Connect
   );
   // one that never stood does not end either
   let stands = false;
-  watch(client, { ...world, onClosed: () => stands && world.onClosed() }, opened);
+  watch(client, { ...world, onClosed: () => stands && world.onClosed() }, opened, (thrown) => thrown instanceof sdk.SseError);
   try {
     await client.connect(opened.transport, { timeout: timeoutMs });
     stands = true;
@@ -96,7 +96,7 @@ async function connectBy(kind: TransportKind, server: ToolServer, world: Connect
 }
 
 /** Before the client listens: it keeps what is already there, and tells it first. */
-function watch(client: Client, world: ConnectionWorld, opened: OpenedTransport): void {
+function watch(client: Client, world: ConnectionWorld, opened: OpenedTransport, isEnd: (thrown: Error) => boolean): void {
   let closed = false;
   const meter = openMessageMeter(world.clock);
   const onmessage = (message: object): void => {
@@ -106,8 +106,8 @@ function watch(client: Client, world: ConnectionWorld, opened: OpenedTransport):
   };
   const onerror = (thrown: Error): void => {
     world.onFault(thrown);
-    // its session ends with its stream
-    if (thrown.name === "SseError") void client.close();
+    // the session of an older server ends with its stream: one that the client would begin anew has had no handshake
+    if (isEnd(thrown)) void client.close();
   };
   const onclose = (): void => {
     if (closed) return;
