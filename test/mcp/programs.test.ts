@@ -1,0 +1,122 @@
+// Tool servers that are programs: what they get of the gateway, and what becomes of calls, and of the next one, when they end, write nonsense or never stop.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Cancellation } from "../../src/core/cancellation.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import type { ToolServer } from "../../src/core/tool.ts";
+import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
+import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
+
+const PROGRAM = join(import.meta.dir, "../harness/tool-program.ts");
+
+let folder: string;
+let servers: OpenToolServers;
+let told: string[];
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "dragoman-program-")));
+  told = [];
+  servers = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`) });
+});
+afterEach(async () => {
+  await servers.close();
+  rmSync(folder, { recursive: true });
+});
+
+const starts = (): number => readdirSync(folder).filter((file) => file.startsWith("start-")).length;
+
+function program({ flags = [], environment = {}, ...more }: Partial<ToolServer> & { readonly flags?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {}): ToolServer {
+  const transport = { kind: "stdio", command: process.execPath, args: [PROGRAM, folder, ...flags], environment, folder } as const;
+  return { key: folder, label: "program", transport, timeoutMs: 5000, maxResultBytes: 64 * 1024, maxConcurrent: 8, allowedTools: null, role: null, approval: "never", ...more };
+}
+
+async function call(server: ToolServer, tool: string, args = {}): Promise<string> {
+  const { parts } = await servers.call(server, tool, args, new Cancellation(), null);
+  return parts.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|");
+}
+
+const failure = async (promise: Promise<unknown>): Promise<GatewayError> => {
+  const thrown = await promise.then(() => null, (error: unknown) => error);
+  if (!(thrown instanceof GatewayError)) throw new Error(`expected an error of the catalogue, got ${String(thrown)}`);
+  return thrown;
+};
+
+describe("a program", () => {
+  test("gets the variables that are configured for it, none of the gateway's secrets, and its folder", async () => {
+    process.env["DRAGOMAN_MASTER_KEY_OF_THIS_TEST"] = "secret";
+    const variables = (await call(program({ environment: { COLOUR: "blue" } }), "env")).split(" ");
+    delete process.env["DRAGOMAN_MASTER_KEY_OF_THIS_TEST"];
+    expect(variables).toContain("COLOUR");
+    expect(variables.filter((name) => !["COLOUR", "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"].includes(name))).toEqual([]);
+    expect(await call(program(), "where")).toBe(folder);
+  });
+
+  test("that ends in the middle of a call is told at once, and started again for the next", async () => {
+    const server = program();
+    const first = await call(server, "pid");
+    const beganMs = performance.now();
+    const error = await failure(call(server, "dies"));
+    expect([error.code, error.message, performance.now() - beganMs < 2000]).toEqual(["tool_server_failed", "The tool server program failed.", true]);
+    expect(await call(server, "pid")).not.toBe(first);
+    expect(told.join()).toContain("the program has ended");
+  });
+
+  test("that ends whenever it is started is left alone for a while", async () => {
+    const server = program({ flags: ["--dies-at-start"] });
+    for (let count = 0; count < 20; count++) expect((await failure(call(server, "echo"))).code).toBe("tool_server_failed");
+    // each of the first attempts starts one to ask for its version, and one to speak with
+    expect(starts()).toBeLessThan(8);
+    expect((await failure(call(server, "echo"))).detail).toContain("left alone");
+  });
+
+  test("that is not there fails with words that do not name it", async () => {
+    const server = { ...program(), transport: { kind: "stdio", command: join(folder, "no-such-secret-program"), args: [], environment: {}, folder: null } } as ToolServer;
+    const error = await failure(call(server, "echo"));
+    expect([error.code, error.message]).toEqual(["tool_server_failed", "The tool server program failed."]);
+  });
+
+  test("that writes nonsense among its answers, and much to its error output, goes on, and the log stays short", async () => {
+    const server = program();
+    expect(await call(server, "noise")).toBe("still here");
+    expect(await call(server, "echo", { a: 1 })).toBe('{"a":1}');
+    await Bun.sleep(100);
+    expect(told.length).toBeLessThanOrEqual(60);
+  });
+
+  test("that answers without end is stopped once it has said more than is read, and started again", async () => {
+    const server = program();
+    const before = process.memoryUsage.rss();
+    expect((await failure(call(server, "giant"))).code).toBe("tool_server_failed");
+    expect(process.memoryUsage.rss() - before).toBeLessThan(150 * 1024 * 1024);
+    expect(await call(server, "echo", {})).toBe("{}");
+  }, 15_000);
+
+  test("whose result is larger than its bound fails, and others are served", async () => {
+    const server = program();
+    expect((await failure(call(server, "large"))).detail).toContain("larger than 65536 bytes");
+    expect((await call(program({ key: "another", maxResultBytes: 1024 * 1024 }), "large")).length).toBe(200_000);
+    expect(await call(server, "echo", {})).toBe("{}");
+  });
+
+  test("that never answers has its time, and ends with the gateway", async () => {
+    const server = program({ timeoutMs: 2000 });
+    const pid = Number(await call(server, "pid"));
+    expect((await failure(call(server, "forever"))).code).toBe("tool_timeout");
+    await servers.close();
+    await Bun.sleep(100);
+    expect(() => process.kill(pid, 0)).toThrow();
+  });
+
+  test("that nobody uses for a while is stopped, and started for the next call", async () => {
+    const idle = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: () => {} }, 200);
+    const server = program();
+    const { parts } = await idle.call(server, "pid", {}, new Cancellation(), null);
+    await Bun.sleep(700);
+    expect(idle.figures().connections).toBe(0);
+    expect((await idle.call(server, "pid", {}, new Cancellation(), null)).parts).not.toEqual(parts);
+    await idle.close();
+  });
+});
