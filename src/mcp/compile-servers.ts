@@ -36,7 +36,7 @@ export function compileToolServer({ id, name, tenantId, origin, document }: Conf
   const transport = transportOf(document, origin === "store" && tenantId !== OPERATOR_TENANT);
   const label = name ?? id;
   return {
-    key: `${id} ${label} ${digestOf([transport, document.max_result_bytes])}`,
+    key: `${id} ${label} ${digestOf([transport, document.max_result_bytes, document.timeout_s, document.max_concurrent])}`,
     label,
     transport,
     timeoutMs: document.timeout_s === undefined ? DEFAULT_TIMEOUT_MS : Math.ceil(document.timeout_s * 1000),

@@ -113,6 +113,29 @@ describe("a tool that", () => {
     expect(await call("echo", { a: 1 })).toBe('{"a":1}');
   });
 
+  test("says one thing that is larger than its result may be, or more than is read in one call, is cut off", async () => {
+    const { call } = world({ tools: [
+      tool("shouts", ({ notify }) => {
+        notify("notifications/message", { level: "info", data: "x".repeat(1024 * 1024) });
+        return said("done");
+      }),
+      tool("chatters", async ({ notify, signal }) => {
+        for (let count = 0; count < 500 && !signal.aborted; count++) {
+          notify("notifications/message", { level: "info", data: "x".repeat(30_000) });
+          if (count % 20 === 0) await Bun.sleep(1);
+        }
+        return said("done");
+      }),
+      tool("echo", undefined),
+    ] });
+    for (const name of ["shouts", "chatters"]) {
+      const beganMs = performance.now();
+      const error = await failure(call(name));
+      expect([name, error.code, performance.now() - beganMs < 1500]).toEqual([name, "tool_server_failed", true]);
+    }
+    expect(await call("echo", {})).toBe("{}");
+  });
+
   test("answers what is no JSON, no message, or no result fails, and others are served", async () => {
     const { call } = world({ tools: [
       tool("text", () => ({ raw: "<html>", contentType: "text/html" })),
@@ -190,6 +213,22 @@ describe("a server that", () => {
     const wrong = { ...server, key: "with a wrong one", transport: { ...server.transport, oauth: { ...oauth, clientSecret: "wrong-secret" } } } as ToolServer;
     const error = await failure(servers.call(wrong, "echo", {}, new Cancellation(), null));
     expect([error.code, error.message, error.detail?.includes("wrong-secret")]).toEqual(["tool_server_failed", "The tool server faulty failed.", false]);
+  });
+
+  test("[d2.12] has its tokens from a private address that is not the operator's is not called, and neither is that", async () => {
+    const { end, servers, server } = world({ secret: "s3cret" }, {}, { guarded: true, url: "http://93.184.215.14:9/mcp" });
+    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret", scope: null, audience: null };
+    const error = await failure(servers.call({ ...server, transport: { ...server.transport, oauth } } as ToolServer, "echo", {}, new Cancellation(), null));
+    expect([error.code, end.tokensIssued]).toEqual(["address_not_allowed", 0]);
+  });
+
+  test("[d2.9] sends its clients elsewhere in the older form's first event is not followed", async () => {
+    const other = openToolServer();
+    closing.push(() => other.stop());
+    const body = `event: endpoint\ndata: ${other.url}\n\n`;
+    const { call } = world({ respond: ({ method }) => (method === "GET" ? new Response(body, { headers: { "content-type": "text/event-stream" } }) : null) }, {}, { kind: "sse", headers: { authorization: "Bearer secret" } });
+    expect((await failure(call("echo"))).code).toBe("tool_server_failed");
+    expect(other.sent.length).toBe(0);
   });
 
   test("changes its list is asked again, and not before", async () => {
