@@ -10,8 +10,8 @@ export const EVERYTHING_PROGRAM: ToolTransport = { kind: "stdio", command: proce
 export interface EverythingServer {
   readonly url: string;
   /** Another process in its place, which knows no session. */
-  restart(): Promise<void>;
-  stop(): Promise<void>;
+  readonly restart: () => Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 export async function openEverything(form: "streamableHttp" | "sse"): Promise<EverythingServer> {
