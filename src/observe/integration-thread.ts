@@ -41,6 +41,8 @@ const START_MS = 30_000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 const MIB = 1024 * 1024;
+/** A thread that has lived for a minute is no longer one that keeps ending. */
+const STEADY_BEATS = 240;
 
 export class IntegrationThread {
   readonly #options: IntegrationThreadOptions;
@@ -205,7 +207,7 @@ export class IntegrationThread {
     const { hangMs, maxHeapBytes } = this.#options;
     const beats = this.#figures.shared("beats");
     this.#silentLooks = beats === this.#beats ? this.#silentLooks + 1 : 0;
-    if (beats !== this.#beats && this.#sums.every(({ failing }) => failing === 0)) this.#restartsInRow = this.#restartsInRow > 0 && beats * LOOK_MS > LONGEST_WAIT_MS ? 0 : this.#restartsInRow;
+    if (beats > STEADY_BEATS) this.#restartsInRow = 0;
     this.#beats = beats;
     // looks, not time: where the whole process was stopped, both threads were
     if (this.#silentLooks * LOOK_MS >= (beats === 0 ? START_MS : hangMs)) this.#lost(worker, `no sign of life for ${(this.#silentLooks * LOOK_MS) / 1000} s`);

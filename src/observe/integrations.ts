@@ -2,6 +2,7 @@
 // hands it to other threads. It never waits, and what does not fit is counted (decisions 11.4).
 import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
+import { systemClock } from "../core/clock.ts";
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
 import { threadFile } from "../core/thread-file.ts";
@@ -9,6 +10,7 @@ import type { CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import type { IntegrationScope } from "./integration-fields.ts";
 import { lineOf } from "./integration-line.ts";
+import { integrationNews } from "./integration-news.ts";
 import type { Integration } from "./integration-settings.ts";
 import { type IntegrationSums, IntegrationThread } from "./integration-thread.ts";
 import type { IntegrationNews, IntegrationSetup } from "./integration-worker.ts";
@@ -60,6 +62,7 @@ interface Group {
 }
 
 const SINKS_HANG_MS = 15_000;
+const MAX_WORDS = 1024;
 /** UTF-16 units of one call's content; a longer one is left out. */
 const MAX_CONTENT = 4 * 1024 * 1024;
 
@@ -100,12 +103,12 @@ function withModulePath(one: Integration, configFile: string | null): Integratio
 }
 
 function groupOf(integrations: readonly Integration[], hangMs: number, maxHeapBytes: number | null, log: Pick<Log, "info" | "warn">): Group {
-  const fields = (place: number) => ({ integration: integrations[place]!.name, type: integrations[place]!.settings.type });
+  const tellers = integrations.map(({ name, settings }) => integrationNews(log, { integration: name, type: settings.type }, systemClock));
   const onNews = (news: Exclude<IntegrationNews, { readonly kind: "ended" }>): void => {
-    if (news.kind === "failing") log.warn({ ...fields(news.integration), error_detail: news.words }, "an integration begins to fail");
-    else log.info({ ...fields(news.integration) }, "an integration is back");
+    if (news.kind === "failing") tellers[news.integration]!.failing(news.words);
+    else tellers[news.integration]!.back();
   };
-  const onLost = (why: string): void => log.warn({ integrations: integrations.map(({ name }) => name), error_detail: why }, "the thread of integrations ended and is begun again");
+  const onLost = (why: string): void => log.warn({ integrations: integrations.map(({ name }) => name), error_detail: why.slice(0, MAX_WORDS) }, "the thread of integrations ended and is begun again");
   const thread = new IntegrationThread({ integrations, hangMs, maxHeapBytes, onNews, onLost, begin: (workerData: IntegrationSetup) => new Worker(threadFile(import.meta.url, "observe/integration-worker.ts"), { workerData }) });
   const members = integrations.map((integration, place): Member => ({ integration, thread, place, wants: compileScope(integration.settings.scope), begins: compileScope({ ...integration.settings.scope, only: "all" }), contentsLeftOut: 0 }));
   const bits = (chosen: (member: Member) => boolean): number => members.reduce((mask, member) => (chosen(member) ? mask | (1 << member.place) : mask), 0);

@@ -1,0 +1,27 @@
+// Lines in the thread of the sinks: parsed once for all of them, and kept parsed in bounded number.
+import { expect, test } from "bun:test";
+import { lineOf, readLine, recordedCall } from "../../src/observe/integration-line.ts";
+import { ParsedCalls } from "../../src/observe/parsed-calls.ts";
+import { recordOf } from "../contract/call-records.ts";
+
+test("a line says what it is, for whom, and the record and content as they were, whatever they hold", () => {
+  const record = recordOf({ endUser: "tab\tline\nend\u2028", metadata: JSON.parse('{"__proto__":{"a":1},"t":"\\t\\n"}') });
+  const content = { messages: [{ role: "user" as const, content: "a\tb\nc" }], tools: [], answers: [] };
+  const line = lineOf("end", 0b101, JSON.stringify(record), JSON.stringify(content));
+  expect(line).not.toContain("\n");
+  const { kind, mask, text } = readLine(line);
+  expect([kind, mask]).toEqual(["end", 5]);
+  expect(JSON.stringify(recordedCall(text))).toBe(JSON.stringify({ record, content }));
+  expect(recordedCall(readLine(lineOf("end", 1, JSON.stringify(record), null)).text).content).toBe(null);
+});
+test("sinks that get the same line get the same call, and old ones are parsed again when they are asked for", () => {
+  const parsed = new ParsedCalls();
+  const lines = Array.from({ length: 5000 }, () => readLine(lineOf("end", 3, JSON.stringify(recordOf()), null)));
+  const first = parsed.of(lines[0]!, true);
+  expect(parsed.of(lines[0]!, true)).toBe(first);
+  const call = first.call();
+  expect(first.call()).toBe(call);
+  for (const line of lines.slice(1)) parsed.of(line, false).call();
+  expect(first.call()).not.toBe(call);
+  expect(first.call()).toEqual(call);
+});
