@@ -131,6 +131,6 @@ function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly 
   const waits = (call: ToolCall): boolean => !answered.has(call.id) && !ids.has(call.id);
   if (!turn.tool_calls!.some(waits)) return turn;
   const known = new Set(turn.tool_calls!.map(({ id }) => id));
-  const twin = ({ function: { name, arguments: text } }: ToolCall): ToolCall | undefined => own.find(({ id, function: called }) => !known.has(id) && called.name === name && called.arguments === text);
+  const twin = ({ function: { name, arguments: text } }: ToolCall): ToolCall | undefined => own.find(({ id, function: called }) => !known.has(id) && isObject(called) && called.name === name && called.arguments === text);
   return { ...turn, tool_calls: turn.tool_calls!.map((call) => (waits(call) ? { ...call, id: twin(call)?.id ?? call.id } : call)) };
 }

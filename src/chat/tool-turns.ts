@@ -57,7 +57,12 @@ export function unansweredCalls(messages: readonly Message[]): readonly { readon
   const answered = new Set(behind.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id])));
   // images of results are messages of a user, and a turn that is over has no calls that wait
   if (behind.some(({ role, content }) => role !== "tool" && !(role === "user" && Array.isArray(content)))) return [];
-  return calls.flatMap((call, index) => (isObject(call.function) && !answered.has(call.id) ? [{ call, path: `messages[${last}].tool_calls[${index}]` }] : []));
+  return calls.flatMap((call, index) => (isRunnable(call) && !answered.has(call.id) ? [{ call, path: `messages[${last}].tool_calls[${index}]` }] : []));
+}
+
+/** Forms of calls that only some vendors have are between them and the client. */
+function isRunnable({ id, function: called }: ToolCall): boolean {
+  return typeof id === "string" && isObject(called) && typeof called.arguments === "string";
 }
 
 /** What the last round's request has more than the first one's. */

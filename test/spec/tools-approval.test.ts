@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { capabilityOf } from "../../src/core/capability.ts";
 import type { Message } from "../../src/core/chat.ts";
+import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
 import { providers } from "../../src/providers/registry.ts";
@@ -79,6 +80,11 @@ describe("[d10.3] approval", () => {
   test("calls of earlier turns, and a function of the client's own, are not the gateway's matter", async () => {
     expect((await open([USER, turn(write), USER], "always")).approved).toEqual([]);
     expect((await open([USER, turn(callOf("a", "mine"))], "never")).approved).toEqual([]);
+  });
+
+  test("calls in a form of some vendor's own are left to that vendor", async () => {
+    const odd = [{ type: "function", function: { name: "docs__write", arguments: "{}" } }, { id: "a", type: "function", function: { name: "docs__write", arguments: {} } }, { id: "b", type: "custom", custom: { name: "docs__write", input: "" } }];
+    expect((await open([USER, { role: "assistant", content: null, tool_calls: odd }], "never")).approved).toEqual([]);
   });
 
   test("at most 128 calls wait", async () => {
@@ -161,6 +167,8 @@ describe("[d10.3] rounds that come back with their answer", () => {
     for (const [field, path] of wrong)
       expect([field, await failureOf(Promise.resolve().then(() => parse([USER, { role: "assistant", content: "a", x_gateway_mcp: field as JsonObject }, again])))]).toEqual([field, `400 invalid_request messages[1].x_gateway_mcp${path}`]);
     expect(await failureOf(Promise.resolve().then(() => parse([{ ...USER, x_gateway_mcp: { replay: [first, result("r1")] } }])))).toBe("400 invalid_request messages[0].x_gateway_mcp.replay");
+    // a call of the message may be of a form that only some vendors have
+    expect(await failureOf(Promise.resolve().then(() => parse([USER, said([first], { tool_calls: [{ id: "x", type: "custom", custom: {} }] })])))).toBe("400 invalid_request messages[1].x_gateway_mcp.replay");
     // the last turn waits for other calls than the message has
     const both = turn(callOf("r1", "docs__read"), callOf("r2", "docs__read"), callOf("m", "mine"));
     expect(await failureOf(Promise.resolve().then(() => parse([USER, said([both, result("r1")], { content: null, tool_calls: [callOf("m", "mine")] }), result("m")])))).toBe("400 invalid_request messages[1].x_gateway_mcp.replay");
@@ -207,6 +215,37 @@ describe("[d10.3] rounds that come back with their answer", () => {
       }),
       { seed: 20_261_120, numRuns: 500 },
     );
+  });
+
+  test("whatever stands there, it is read or refused with its path, and what is read leaves no call without its result", () => {
+    const id = fc.constantFrom("a", "b", "m");
+    const call = fc.oneof({ weight: 6, arbitrary: id.map((one) => callOf(one, "docs__read")) }, fc.constantFrom<unknown>({ type: "custom", id: "m", custom: {} }, { id: "a" }, null, 5, { id: 5, type: "function", function: { name: "a", arguments: "{}" } }, { id: "a", function: { name: "a", arguments: 5 } }));
+    const content = fc.constantFrom<unknown>("text", "", null, [], [{ type: "text", text: "a" }], [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }], [{ type: "image_url", image_url: "data:" }], [null], 5);
+    const message = fc.oneof(
+      { weight: 4, arbitrary: fc.record({ role: fc.constant("assistant"), content, tool_calls: fc.array(call, { maxLength: 3 }) }, { requiredKeys: ["role", "content"] }) },
+      { weight: 4, arbitrary: fc.record({ role: fc.constant("tool"), content, tool_call_id: fc.oneof(id, fc.constant(5)) }, { requiredKeys: ["role", "content"] }) },
+      { weight: 2, arbitrary: fc.record({ role: fc.constantFrom("user", "system", "function", "king"), content }) },
+      fc.jsonValue(),
+    );
+    const rounds = fc.oneof({ weight: 9, arbitrary: fc.array(message, { maxLength: 6 }).map((replay) => ({ replay })) }, fc.jsonValue());
+    let read = 0;
+    fc.assert(
+      fc.property(fc.array(call, { maxLength: 2 }), rounds, (own, field) => {
+        const answer = { role: "assistant", content: "a", ...(own.length > 0 && { tool_calls: own }), x_gateway_mcp: field } as JsonObject;
+        try {
+          const { messages } = parse([USER, answer], [DOCS, MINE]);
+          read += 1;
+          expect(messages.some((one) => "x_gateway_mcp" in one)).toBe(false);
+          // the message's own calls wait for the client
+          expectNothingWaits(messages.slice(0, messages.findLastIndex(({ role }) => role === "assistant")));
+        } catch (thrown) {
+          if (!(thrown instanceof GatewayError)) throw thrown;
+          expect([thrown.code, thrown.param?.startsWith("messages[1]")]).toEqual(["invalid_request", true]);
+        }
+      }),
+      { seed: 20_261_120, numRuns: 5000 },
+    );
+    expect(read).toBeGreaterThan(200);
   });
 
   test("it is taken by every provider that has tools", () => {
