@@ -17,6 +17,8 @@ export class AttemptScope {
   readonly startedMs: number;
   /** What is seen so far of what it uses; null: nothing. */
   usage: () => Usage | null = () => null;
+  /** What is seen is of a round that has shown nothing so far: it is charged where nothing comes of it. */
+  isUnshown = false;
   /** The provider's own figures of one of its requests, by its place in `attempts`; null: none have come. */
   reported: (index: number) => Usage | null = () => null;
   readonly #call: Call;

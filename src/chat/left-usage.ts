@@ -29,8 +29,9 @@ export function noteUsage(request: ChatRequest, scope: AttemptScope): void {
 
 /** Notes it as the usage of a call of which nothing better is known. */
 export function chargeLeft(call: Call, { fitted: { request }, resolved }: PricedAttempt, scope: AttemptScope): void {
-  const usage = leftUsage(request, scope);
+  const seen = scope.isUnshown ? scope.usage() : null;
+  const usage = seen ?? leftUsage(request, scope);
   if (usage === null) return;
   charge(call, request, resolved, usage);
-  if (!call.knowsUsage) call.noteUsage(usage, true);
+  if (!call.knowsUsage) call.noteUsage(usage, seen === null || scope.reported(0) === null);
 }

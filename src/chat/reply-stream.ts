@@ -51,6 +51,7 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
   const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
   scope.reported = () => grammar.reportedUsage;
   scope.usage = () => grammar.reportedUsage ?? (grammar.hasGenerated ? usage() : null);
+  scope.isUnshown = part !== null;
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
@@ -73,10 +74,14 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
     if (failure !== undefined) throw failure;
     const elapsedMs = call.elapsedMs();
     for (const attempt of scope.attempts) attempt.firstContentMs = elapsedMs;
+    scope.isUnshown = false;
     return { stream, grammar, part, held, usage };
   } catch (thrown) {
     stream.cancel();
-    if (grammar.hasGenerated && isOurRefusal(thrown)) chargeUntold(call, tried, usage(), grammar.reportedUsage === null);
+    if (grammar.hasGenerated && isOurRefusal(thrown)) {
+      scope.isUnshown = false;
+      chargeUntold(call, tried, usage(), grammar.reportedUsage === null);
+    }
     const record = scope.attempts.at(-1);
     throw record === undefined ? thrown : closeAttempt(record, thrown, resolved, call);
   }

@@ -103,15 +103,19 @@ export class ToolRounds {
   async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {
     const { record, underWay } = this.#call;
     let run: ToolRun | null = null;
+    let isOver = false;
     const spanId = this.#call.newSpanId();
-    const end = (): void => {
-      underWay.delete(end);
-      if (run === null) return;
-      run.totalMs ??= this.#call.elapsedMs();
-      if (this.#call.signal.aborted) run.code ??= asGatewayError(this.#call.signal.reason).code;
+    const end = (how: Partial<ToolRun>): void => {
+      underWay.delete(cut);
+      if (isOver) return;
+      isOver = true;
+      if (run !== null) Object.assign(run, { totalMs: run.totalMs ?? this.#call.elapsedMs(), ...how });
     };
-    underWay.add(end);
+    // the record is told while it still runs, and changes no more
+    const cut = (): void => end({ code: asGatewayError(this.#call.signal.reason).code, isError: true });
+    underWay.add(cut);
     const hear: Tell = (activity) => {
+      if (isOver) return;
       const { type, server_label: server, tool, duration_ms: ms, error } = activity;
       if (type === "tool_start") record.tools.push((run = { callId: call.id, server, tool, round, startMs: this.#call.elapsedMs(), totalMs: null, code: null, isError: false, resultBytes: null, spanId }));
       else {
@@ -122,13 +126,11 @@ export class ToolRounds {
     };
     try {
       const outcome = await this.#session.run(call, round, hear, spanId);
-      if (run !== null) Object.assign(run, { code: outcome.code, isError: outcome.isError, resultBytes: outcome.bytes });
+      end({ code: outcome.code, isError: outcome.isError, resultBytes: outcome.bytes });
       return outcome;
     } catch (thrown) {
-      if (run !== null) Object.assign(run, { code: asGatewayError(thrown).code, isError: true });
+      end({ code: asGatewayError(thrown).code, isError: true });
       throw thrown;
-    } finally {
-      end();
     }
   }
 

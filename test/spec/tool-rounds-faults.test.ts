@@ -256,3 +256,48 @@ test("[d10.4, d8.7] whatever the rounds say and call, and however the bytes come
   };
   await fc.assert(fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 4 }), fc.oneof(fc.constant("event" as const), fc.integer({ min: 1, max: 200 })), fc.integer({ min: 1, max: 5 }), same), { numRuns: 150 });
 });
+
+test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves, and wherever the provider breaks off: one record that changes no more, no tool that runs, nothing reserved", async () => {
+  const scenario = fc.record({ leavesAfterReads: fc.option(fc.nat({ max: 25 }), { nil: null }), leavesAfterTurns: fc.nat({ max: 30 }), stream: fc.boolean(), brokenRound: fc.option(fc.nat({ max: 2 }), { nil: null }), status: fc.boolean(), toolMs: fc.constantFrom(0, 1) });
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ leavesAfterReads, leavesAfterTurns, stream, brokenRound, status, toolMs }) => {
+      const rounds: ScriptedRound[] = [{ text: "One.", calls: [{ name: "sky__wait" }, { name: "sky__wait" }] }, { calls: [{ name: "sky__wait" }] }, { text: "Done." }];
+      if (brokenRound !== null) rounds[brokenRound] = status ? { status: 500 } : { ...rounds[brokenRound], isCut: true };
+      const tools = fakeToolServers({ sky: { wait: slow(toolMs) } });
+      const live: LedgerRow["record"][] = [];
+      const ledger = {
+        refusal: () => null,
+        open: ({ traceId }: { traceId: string }) => ({ traceId }),
+        reopen: () => {},
+        close(_: unknown, record: LedgerRow["record"]) {
+          live.push(record);
+          return null;
+        },
+      };
+      const stage = stageOf(tools, { ledger, snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", limit: 100_000, window: "minute" }, calls: { metric: "concurrency", limit: 5 } } }) } }, rounds);
+      const leaving = new AbortController();
+      const answer = stage.chat({ ...ask, stream, max_tokens: 50 }, { signal: leaving.signal });
+      if (!stream && leavesAfterReads !== null) {
+        for (let turn = 0; turn < leavesAfterTurns; turn++) await new Promise<void>((resume) => setImmediate(resume));
+        leaving.abort();
+      }
+      const response = await answer;
+      const reader = response.body!.getReader();
+      let isOver = false;
+      for (let read = 0; !isOver && (!stream || leavesAfterReads === null || read < leavesAfterReads); read++) isOver = (await reader.read()).done;
+      if (!isOver) await reader.cancel();
+      await Bun.sleep(5);
+      expect(live).toHaveLength(1);
+      expect(structuredClone(live[0]!)).toEqual(stage.records[0]!);
+      expect(tools.calls.filter(({ ended }) => ended === null)).toEqual([]);
+      expect(stage.context.limits.open()).toBe(0);
+      const [record] = stage.records;
+      expect(record!.tools.every(({ totalMs }) => totalMs !== null)).toBe(true);
+      expect(record!.attempts.every(({ totalMs }) => totalMs !== null)).toBe(true);
+      // what is charged is what the limit has settled
+      const settled = record!.limits.find(({ unit }) => unit === "tokens")?.settled ?? 0;
+      expect(settled).toBe(record!.usage?.total_tokens ?? 0);
+    }),
+    { numRuns: 200 },
+  );
+}, 30_000);

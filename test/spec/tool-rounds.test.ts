@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
-import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { heardStream, heardWhole, type HeardAnswer, roundOf, type ScriptedRound, scriptedModel, USAGE } from "./scripted-rounds.ts";
 
@@ -295,5 +295,32 @@ describe("a call with tools that fails", () => {
     expect(stage.records[0]!.attempts.map(({ provider, round }) => `${provider} ${round}`)).toEqual(["up 1", "up 2", "other 2", "other 3"]);
     expect(stage.records[0]!.provider).toBe("other");
     expect(untimed(heardStream(await (await stage.chat({ ...fields, stream: true })).text()).message)).toEqual(untimed(plain.message));
+  });
+
+  test("[d7.3, d10.2] a fallback with parameters of its own has the conversation, the tools and the choice of its round, and what the entry says", async () => {
+    const rounds: readonly ScriptedRound[] = [{ calls: [{ name: "sky__clock" }] }, { calls: [{ name: "sky__clock" }] }, { text: "Noon." }];
+    const model = scriptedModel(rounds);
+    const failing = scriptedModel([{ status: 503 }]);
+    const providers = ["up", "other"].map((id) => providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey("key")] }));
+    const stage = stageOf(rounds, { providers, upstream: { send: (request, call) => (request.url.startsWith("http://up.test") && roundOf(request) > 0 ? failing : model).send(request, call) } });
+    const { message } = await heardWhole(await stage.chat({ ...ask, tool_choice: "required", max_tool_rounds: 3, fallbacks: [{ model: "other:m", temperature: 0.25 }] }));
+    expect(message["content"]).toBe("Noon.");
+    const [first, , second, third] = stage.sent.map(({ body }) => JSON.parse(body));
+    expect([first.tool_choice, second.tool_choice, third.tool_choice]).toEqual(["required", undefined, "none"]);
+    expect([first.temperature, second.temperature, third.temperature]).toEqual([undefined, 0.25, 0.25]);
+    expect(second.tools).toEqual(first.tools);
+    expect(third.messages.map(({ role }: any) => role)).toEqual(["user", "assistant", "tool", "assistant", "tool"]);
+    expect(stage.records[0]!.attempts.map(({ provider, round }) => `${provider} ${round}`)).toEqual(["up 1", "up 2", "other 2", "other 3"]);
+  });
+
+  test("[d7.3, d10.2] a conversation that has grown too long for its model goes on with the one of the context window map, and stays there", async () => {
+    const rounds: readonly ScriptedRound[] = [{ calls: [{ name: "sky__clock" }] }, { calls: [{ name: "sky__clock" }] }, { text: "Noon." }];
+    const model = scriptedModel(rounds);
+    const full = cannedUpstream({ status: 400, headers: { "content-type": "application/json" }, body: JSON.stringify({ error: { message: "This model's maximum context length is 10 tokens.", type: "invalid_request_error", param: "messages", code: "context_length_exceeded" } }) });
+    const providers = ["up", "other"].map((id) => providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey("key")] }));
+    const stage = stageOf(rounds, { providers, upstream: { send: (request, call) => (request.url.startsWith("http://up.test") && roundOf(request) > 0 ? full : model).send(request, call) } });
+    const { message } = await heardWhole(await stage.chat({ ...ask, context_window_fallback_dict: { "up:m": "other:long" } }));
+    expect(message["content"]).toBe("Noon.");
+    expect(stage.records[0]!.attempts.map(({ provider, round }) => `${provider} ${round}`)).toEqual(["up 1", "up 2", "other 2", "other 3"]);
   });
 });
