@@ -34,12 +34,12 @@ async function ask(metadata: string, stream = false): Promise<{ readonly status:
 }
 
 async function found<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 300; tries++) {
+  for (let tries = 0; tries < 750; tries++) {
     const thing = await look();
     if (thing !== undefined) return thing;
     await Bun.sleep(20);
   }
-  throw new Error("it did not come within 6 s");
+  throw new Error("it did not come within 15 s");
 }
 
 interface Places {
