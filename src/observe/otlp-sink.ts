@@ -8,7 +8,7 @@ import { type Dialect, spansOf } from "./otlp/record-spans.ts";
 import { saidContent } from "./otlp/said-content.ts";
 import { encodeSpans, type Span } from "./otlp/span.ts";
 import type { OtlpSettings } from "./otlp-settings.ts";
-import type { RecordedCall, Rejected, Sink } from "./sink.ts";
+import { type RecordedCall, type Rejected, type Sink, SinkFault } from "./sink.ts";
 import type { TraceBase } from "./trace-fields.ts";
 import { isSent } from "./tracing.ts";
 
@@ -22,16 +22,25 @@ const NO_SINK: Sink = { deliver: () => Promise.resolve(), close: () => Promise.r
 export function openTraceSink({ otlp: { traces, resource, gzip }, trace }: Pick<TraceBase, "otlp" | "trace">, dialects: readonly Dialect[], clock: Pick<Clock, "now"> = systemClock): Sink {
   if (traces === null) return NO_SINK;
   const writer = new ProtobufWriter();
-  const deliver = async (calls: readonly RecordedCall[], signal: AbortSignal): Promise<Rejected | undefined> => {
-    const spans: Span[] = [];
-    let sent = 0;
-    for (const call of calls) {
-      if (call.record.trace === null || !isSent(call.record.trace, trace.sampleRatio)) continue;
-      const own = spansOf(call, dialects);
-      if (own.length > 0) sent += 1;
-      spans.push(...own);
+  /** A record of which no spans can be made would be none the better for another try. Throws SinkFault. */
+  const encoded = (calls: readonly RecordedCall[]) => {
+    try {
+      const spans: Span[] = [];
+      let sent = 0;
+      for (const call of calls) {
+        if (call.record.trace === null || !isSent(call.record.trace, trace.sampleRatio)) continue;
+        const own = spansOf(call, dialects);
+        if (own.length > 0) sent += 1;
+        spans.push(...own);
+      }
+      return { spans, sent, message: encodeSpans(writer, { attributes: resource }, spans) };
+    } catch (thrown) {
+      throw new SinkFault(`spans could not be made: ${thrown instanceof Error ? thrown.message : String(thrown)}`, { isRetryable: false });
     }
-    const partial = spans.length === 0 ? null : await exportTo({ ...traces, gzip }, encodeSpans(writer, { attributes: resource }, spans), signal, clock);
+  };
+  const deliver = async (calls: readonly RecordedCall[], signal: AbortSignal): Promise<Rejected | undefined> => {
+    const { spans, sent, message } = encoded(calls);
+    const partial = spans.length === 0 ? null : await exportTo({ ...traces, gzip }, message, signal, clock);
     if (partial === null) return undefined;
     // it counts spans, and calls are what is counted here
     return { rejected: Math.min(sent, Math.ceil((partial.rejected / spans.length) * sent)), why: `the receiver did not take ${partial.rejected} spans${partial.message === "" ? "" : `: ${partial.message}`}` };

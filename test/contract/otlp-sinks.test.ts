@@ -103,6 +103,10 @@ describe("otlp", () => {
     const kinds = async (more: object): Promise<readonly unknown[]> => (await received((url) => otlp(url, more), [tracedCall()])).spans.map(({ attributes }) => attributes["openinference.span.kind"]);
     expect([await kinds({}), await kinds({ open_inference: true })]).toEqual([[undefined, undefined], ["CHAIN", "LLM"]]);
   });
+  test("[d11.4] a record of which no spans can be made is a refusal, and is not tried again", async () => {
+    const broken = { record: { ...tracedCall().record, attempts: null as never }, content: null };
+    expect(otlp("http://127.0.0.1:9").deliver([broken], SOON())).rejects.toMatchObject({ isRetryable: false, message: expect.stringContaining("spans could not be made") });
+  });
   test("[d11.4] settings that make no sense are refused", () => {
     for (const more of [{ traces: false, metrics: false }, { endpoint: "localhost:4318" }, { endpoint: "ftp://a" }, { sample: 1.1 }, { headers: { "x y": "1" } }, { headers: { a: "b\r\nc: d" } }, { metrics_interval_s: 0 }, { temporality: "daily" }, { unknown: 1 }]) expect([more, otlpSettings.safeParse({ type: "otlp", endpoint: "http://localhost:4318", ...more }).success]).toEqual([more, false]);
   });
