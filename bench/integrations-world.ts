@@ -78,7 +78,7 @@ export async function startReceiver(mood: Mood): Promise<ReceiverServer> {
 
 /** All kinds that there are. Files live on this disk; one that is dead or lies is one that takes nothing. */
 function settingsOf(mood: Exclude<Mood, "none">, url: string, folder: string): Readonly<Record<string, object>> {
-  const bounds = { queue_calls: QUEUE_CALLS, timeout_ms: 2000, give_up_s: 60, batch_wait_ms: 200 };
+  const bounds = { queue_calls: QUEUE_CALLS, timeout_ms: 2000, give_up_s: 4, batch_wait_ms: 200 };
   const all: Readonly<Record<string, object>> = {
     archive: { type: "json_lines", path: mood === "healthy" || mood === "slow" ? join(folder, "calls.jsonl") : "/dev/full", max_bytes: 8 * 1024 * 1024, keep_files: 2, ...bounds },
     hook: { type: "webhook", url: `${url}/hook`, secrets: [SECRET], ...bounds },

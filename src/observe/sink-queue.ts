@@ -171,7 +171,11 @@ export class SinkQueue<T> {
       if (this.#failuresInRow++ === 0) watch.failing(fault.message);
       const isEnding = this.#endsAtMs !== null;
       const isOver = !fault.isRetryable || isEnding || clock.monotonic() - sinceMs >= delivery.giveUpMs;
-      if (isOver) this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
+      if (isOver) {
+        this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
+        this.#held = 0;
+        this.#tellQueued();
+      }
       // also after a refusal: who refuses everything is not to be hammered
       if (!isEnding) await this.#pause(fault.retryAfterMs);
       if (isOver) return;

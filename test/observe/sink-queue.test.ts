@@ -125,6 +125,9 @@ describe("a delivery that fails", () => {
   test("[d11.4] a refusal is not repeated, is counted, and is waited after as well", async () => {
     const { queue, add, batches, shed, seen, atMs, until } = setUp({}, ([first]) => (first === 0 ? never() : "take"), { firstWaitMs: 80, longestWaitMs: 80 });
     add(0, 6);
+    await until(() => seen.failed === 1);
+    // counted once: as shed, and no longer as waiting
+    expect([shed, seen.queued]).toEqual([{ refused: 3 }, 3]);
     await until(() => seen.delivered === 3);
     expect(batches).toEqual([[0, 1, 2], [3, 4, 5]]);
     expect([shed, seen.retried]).toEqual([{ refused: 3 }, 0]);
