@@ -16,6 +16,8 @@ export interface ToolOauth {
   readonly tokenUrl: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  /** How the client says who it is: in the form, or in a header (RFC 6749, 2.3.1). */
+  readonly clientAuth: "post" | "basic";
   readonly scope: string | null;
   readonly audience: string | null;
 }

@@ -30,6 +30,8 @@ export class ExchangeFault extends Error {
 export interface TokenRequest {
   readonly url: string;
   readonly form: Readonly<Record<string, string>>;
+  /** The header of that name, where the form does not say who asks. */
+  readonly authorization?: string;
   /** Removed from every word. */
   readonly secrets: readonly string[];
   /** What the address guard found for an address that is not the operator's. */
@@ -60,11 +62,11 @@ export async function exchange(request: TokenRequest, upstream: UpstreamClient, 
   }
 }
 
-async function ask({ url, form, secrets, pinnedAddress }: TokenRequest, upstream: UpstreamClient, now: () => number, signal: Cancellation): Promise<Issued> {
+async function ask({ url, form, authorization, secrets, pinnedAddress }: TokenRequest, upstream: UpstreamClient, now: () => number, signal: Cancellation): Promise<Issued> {
   const askedAtMs = now();
   const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, firstByteTimeoutMs: EXCHANGE_TIMEOUT_MS, betweenBytesTimeoutMs: EXCHANGE_TIMEOUT_MS };
   try {
-    const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+    const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json", ...(authorization !== undefined && { authorization }) };
     const response = await upstream.send({ url, headers, body: new URLSearchParams(form).toString() }, { ...limits, signal, pinnedAddress });
     if (response.status >= 300 && response.status < 400) {
       response.body.cancel();

@@ -54,7 +54,7 @@ function transportOf({ transport, url, headers = {}, oauth, command, args = [], 
     kind: transport ?? "auto",
     url: url!,
     headers: Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
-    oauth: oauth === undefined ? null : { tokenUrl: oauth.token_url, clientId: oauth.client_id, clientSecret: oauth.client_secret, scope: oauth.scope ?? null, audience: oauth.audience ?? null },
+    oauth: oauth === undefined ? null : { tokenUrl: oauth.token_url, clientId: oauth.client_id, clientSecret: oauth.client_secret, clientAuth: oauth.client_auth ?? "post", scope: oauth.scope ?? null, audience: oauth.audience ?? null },
     guarded,
   };
 }

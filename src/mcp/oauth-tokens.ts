@@ -28,10 +28,11 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
   return {
     of(oauth, pinned) {
       const key = digestOf(oauth);
-      const { tokenUrl: url, clientId, clientSecret, scope, audience } = oauth;
-      const form = { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret, ...(scope !== null && { scope }), ...(audience !== null && { audience }) };
+      const { tokenUrl: url, clientId, clientSecret, clientAuth, scope, audience } = oauth;
+      const isBasic = clientAuth === "basic";
+      const form = { grant_type: "client_credentials", ...(!isBasic && { client_id: clientId, client_secret: clientSecret }), ...(scope !== null && { scope }), ...(audience !== null && { audience }) };
       const maker: TokenMaker = {
-        issue: async () => exchange({ url, form, secrets: [clientSecret], pinnedAddress: await pinned(url) }, upstream, () => clock.now()),
+        issue: async () => exchange({ url, form, ...(isBasic && { authorization: basic(clientId, clientSecret) }), secrets: [clientSecret], pinnedAddress: await pinned(url) }, upstream, () => clock.now()),
         toCredential: ({ secret }) => ({ kind: "token", secret, fromCaller: false }),
       };
       let given: Credential | null = null;
@@ -46,4 +47,10 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
       };
     },
   };
+}
+
+/** Both are written as in a form first: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
+function basic(clientId: string, clientSecret: string): string {
+  const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams([["", text]]).toString().slice(1));
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`;
 }

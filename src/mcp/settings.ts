@@ -26,6 +26,7 @@ const oauth = z
     token_url: address.meta({ title: "Token URL", description: "Where the token is asked for." }),
     client_id: z.string().min(1).max(500).meta({ title: "Client id", description: "Of the gateway, at that authorization server." }),
     client_secret: z.string().min(1).max(8192).meta({ title: "Client secret", description: "Sealed, and shown masked." }),
+    client_auth: z.enum(["post", "basic"]).optional().meta({ title: "Client authentication", description: "How id and secret are sent: `post`, in the form, or `basic`, in the header `Authorization`. Not set: post." }),
     scope: z.string().min(1).max(2000).optional().meta({ title: "Scope", description: "Asked for, names with spaces between them." }),
     audience: z.string().min(1).max(2000).optional().meta({ title: "Audience", description: "Sent as `audience`, where the authorization server wants one." }),
   })

@@ -188,7 +188,9 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
 
   const token = async (request: Request): Promise<Response> => {
     const form = new URLSearchParams(await request.text());
-    if (form.get("client_secret") !== options.secret) return json({ error: "invalid_client" }, { status: 401 });
+    const [, basic = ""] = /^Basic (.*)$/.exec(request.headers.get("authorization") ?? "") ?? [];
+    const secret = form.get("client_secret") ?? new URLSearchParams(`secret=${Buffer.from(basic, "base64").toString().split(":")[1] ?? ""}`).get("secret");
+    if (secret !== options.secret) return json({ error: "invalid_client" }, { status: 401 });
     const text = `token-${++tokensIssued}`;
     tokens.add(text);
     return json({ access_token: text, token_type: "Bearer", expires_in: 3600 });

@@ -200,8 +200,8 @@ describe("a server that", () => {
   });
 
   test("wants a token gets one, and another when it refuses that", async () => {
-    const { end, servers, server } = world({ secret: "s3cret" });
-    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret", scope: null, audience: null };
+    const { end, servers, server } = world({ secret: "s3cret: +%" });
+    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret: +%", clientAuth: "post", scope: null, audience: null } as const;
     const known = { ...server, key: "with a token", transport: { ...server.transport, oauth } } as ToolServer;
     const call = (): Promise<unknown> => servers.call(known, "echo", {}, new Cancellation(), null);
     await call();
@@ -210,6 +210,8 @@ describe("a server that", () => {
     end.refuseTokens();
     await call();
     expect(end.tokensIssued).toBe(2);
+    const inHeader = { ...server, key: "in the header", transport: { ...server.transport, oauth: { ...oauth, clientAuth: "basic" } } } as ToolServer;
+    expect((await servers.call(inHeader, "echo", {}, new Cancellation(), null)).isError).toBe(false);
     const wrong = { ...server, key: "with a wrong one", transport: { ...server.transport, oauth: { ...oauth, clientSecret: "wrong-secret" } } } as ToolServer;
     const error = await failure(servers.call(wrong, "echo", {}, new Cancellation(), null));
     expect([error.code, error.message, error.detail?.includes("wrong-secret")]).toEqual(["tool_server_failed", "The tool server faulty failed.", false]);
@@ -217,7 +219,7 @@ describe("a server that", () => {
 
   test("[d2.12] has its tokens from a private address that is not the operator's is not called, and neither is that", async () => {
     const { end, servers, server } = world({ secret: "s3cret" }, {}, { guarded: true, url: "http://93.184.215.14:9/mcp" });
-    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret", scope: null, audience: null };
+    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret", clientAuth: "post", scope: null, audience: null } as const;
     const error = await failure(servers.call({ ...server, transport: { ...server.transport, oauth } } as ToolServer, "echo", {}, new Cancellation(), null));
     expect([error.code, end.tokensIssued]).toEqual(["address_not_allowed", 0]);
   });
