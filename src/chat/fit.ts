@@ -104,13 +104,10 @@ function fitParams(request: ChatRequest, provider: Provider, target: Target, set
     const cell = effectiveCapability(provider.capabilities, name, target.model);
     const sent = sentName(name, request.source);
     if (cell.support !== "unsupported") {
-      const wrong = isNeutral(name, value) ? null : wrongValue(name, value, cell, target);
-      // what the gateway set by itself is no fault of the caller's
-      if (wrong !== null && isOwnChoice(name, request)) silent.push(name);
-      else if (wrong !== null) throw wrong;
-      else if (sent !== null) fates[sent] = cell.support;
+      if (!isNeutral(name, value)) checkValue(name, value, cell, target);
+      if (sent !== null) fates[sent] = cell.support;
     } else if (NEVER_UNSUPPORTED.has(name)) continue;
-    else if (isNeutral(name, value) || sent === null || isOwnChoice(name, request)) silent.push(name);
+    else if (isNeutral(name, value) || sent === null) silent.push(name);
     else unsupported.set(name, sent);
   }
   if (unsupported.size === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };
@@ -141,20 +138,14 @@ function isNeutral(name: CommonParameter, value: Json): boolean {
   return (COMMON[name] as { readonly neutral?: (value: Json) => boolean }).neutral?.(value) ?? false;
 }
 
-/** In the last round of a call with tool servers no tool may be called; where a provider has no word for that, the answer's calls are not run. */
-function isOwnChoice(name: CommonParameter, { offered }: ChatRequest): boolean {
-  return name === "tool_choice" && offered !== null && offered.choice === "none";
-}
-
-function wrongValue(name: CommonParameter, value: Json, cell: Capability, target: Target): GatewayError | null {
+function checkValue(name: CommonParameter, value: Json, cell: Capability, target: Target): void {
   if (cell.values !== undefined) {
     const word = isObject(value) ? value["type"] : value;
     if (typeof word === "string" && !cell.values.includes(word))
-      return new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`, { param: name });
+      throw new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`, { param: name });
   }
   if (cell.range !== undefined && typeof value === "number" && (value < cell.range[0] || value > cell.range[1]))
-    return new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`, { param: name });
-  return null;
+    throw new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`, { param: name });
 }
 
 function refusal(names: readonly string[], provider: Provider, target: Target): GatewayError {

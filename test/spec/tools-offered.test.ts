@@ -135,6 +135,17 @@ describe("[d10.2] tool_choice", () => {
     expect(await failureOf(open({ type: "mcp", server_label: "wiki", name: "search" }))).toBe("400 invalid_request tool_choice.server_label");
   });
 
+  test("the last round's choice is known to every provider that has a word for choices at all", () => {
+    let known = 0;
+    for (const { id, capabilities } of providers.values())
+      for (const cell of [capabilities.cells.tool_choice, ...capabilities.exceptions.flatMap(({ cells }) => cells.tool_choice ?? [])]) {
+        if (cell.support === "unsupported") continue;
+        known += 1;
+        expect([id, cell.values?.includes("none") ?? true]).toEqual([id, true]);
+      }
+    expect(known).toBeGreaterThan(20);
+  });
+
   test("the last round's choice gives way where a provider has no word for it, and what the client asked never does", async () => {
     const session = await sessionWorld(servers).open({ tools: [DOCS] });
     const last = session.next(session.request, { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] }, [{ ...OUTCOME, message: { role: "tool", tool_call_id: "a", content: "b" } }], true);
