@@ -55,6 +55,7 @@ function createProgram(setCode: (code: number) => void): Command {
   addAdminCommands(program);
   addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
   addToolCommands(program, setCode);
+  addWebhookCommands(program.commands.find((command) => command.name() === "webhook")!, setCode);
   addPolicyTest(program.commands.find((command) => command.name() === "policy")!, setCode);
   gatewayOptions(program.command("apply").description("make the gateway what documents say: print what changes, and change it; a second run changes nothing"))
     .requiredOption("-f, --file <path...>", "files and folders of YAML documents; - is standard input")
@@ -130,6 +131,24 @@ function addToolCommands(program: Command, setCode: (code: number) => void): voi
     .option("-f, --file <file>", "arguments, as YAML or JSON; - is standard input")
     .option("--set <field=value...>", "single arguments, such as a=2 or message=hello")
     .action(async (server, tool, options) => setCode(await (await import("./admin/tools.ts")).call(server, tool, options, readEnvironment())));
+}
+
+/** Beside what the admin API has for webhooks. */
+function addWebhookCommands(webhooks: Command, setCode: (code: number) => void): void {
+  const placed = (command: Command): Command => gatewayOptions(command).option("--tenant <id>", "in this tenant (default: default)").option("--project <id>", "in this project");
+  const everywhere = (command: Command): Command => placed(command).option("--all", "of every tenant, and of the webhooks that stand in the file for everybody");
+  everywhere(webhooks.command("deliveries").description("what was sent to webhooks, and what was given up"))
+    .option("--state <word>", "pending, delivered or dead")
+    .option("--type <type>", "of this type of event")
+    .option("--webhook <id>", "of the webhook with this id")
+    .option("--most <n>", "print so many at most (default: 100)", positiveNumber)
+    .action(async (options) => (await import("./admin/webhooks.ts")).deliveries(options, readEnvironment()));
+  everywhere(webhooks.command("delivery").description("one delivery, with the event and its last attempts").argument("<id>")).action(async (id, options) => (await import("./admin/webhooks.ts")).delivery(id, options, readEnvironment()));
+  everywhere(webhooks.command("redeliver").description("put a delivery into the queue again").argument("<id>")).action(async (id, options) => (await import("./admin/webhooks.ts")).redeliver(id, options, readEnvironment()));
+  placed(webhooks.command("test").description("send the event webhook.test, and print what became of it").argument("<name>")).action(async (name, options) => setCode(await (await import("./admin/webhooks.ts")).test(name, options, readEnvironment())));
+  placed(webhooks.command("rotate").description("give a webhook another secret; the old one signs as well for a while").argument("<name>"))
+    .option("--overlap-minutes <n>", "how long the old secret signs as well (default: 1440)", Number)
+    .action(async (name, options) => (await import("./admin/webhooks.ts")).rotate(name, options, readEnvironment()));
 }
 
 /** Beside what the admin API has for policies. */

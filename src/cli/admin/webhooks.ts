@@ -1,0 +1,83 @@
+// `dragoman webhook ...` beyond keeping webhooks: what was delivered and what was not, once more, a test, a new secret.
+import { stringify } from "yaml";
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { printJson, printLine, printTable } from "../output.ts";
+import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
+import { cell } from "./nouns.ts";
+import { placePath, type PlaceFlags, printShownOnce } from "./run.ts";
+
+export interface WebhookFlags extends GatewayFlags, PlaceFlags {
+  readonly json?: true;
+  /** Of every tenant, and of the webhooks that stand in the file for everybody. */
+  readonly all?: true;
+}
+export interface DeliveriesFlags extends WebhookFlags {
+  readonly state?: string;
+  readonly type?: string;
+  readonly webhook?: string;
+  readonly most?: number;
+}
+
+const COLUMNS = { ID: "id", WEBHOOK: "webhook_name", TYPE: "type", STATE: "state", ATTEMPTS: "attempts", CREATED: "created_at", NEXT: "next_attempt_at", STATUS: "last_status", ERROR: "last_error" } as const;
+const MOST = 100;
+/** A test that is not tried within this time is left to itself. */
+const TEST_WAIT_MS = 30_000;
+const TEST_LOOK_MS = 250;
+
+function placeOf(flags: WebhookFlags): string {
+  return flags.all === true ? "" : placePath({ place: "either" }, flags);
+}
+
+function wordOf(answer: Json, field: string): string {
+  return isObject(answer) ? cell(answer, field) : "-";
+}
+
+export async function deliveries(flags: DeliveriesFlags, environment: Environment): Promise<void> {
+  const client = openAdminClient(flags, environment);
+  const found = await client.list(`${placeOf(flags)}/webhook_deliveries`, { state: flags.state, type: flags.type, webhook_id: flags.webhook }, flags.most ?? MOST);
+  if (flags.json === true) return printJson(found);
+  printTable(Object.keys(COLUMNS), found.map((one) => Object.values(COLUMNS).map((field) => cell(one, field))));
+}
+
+export async function delivery(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
+  const answer = await openAdminClient(flags, environment).send("GET", `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}`);
+  if (flags.json === true) return printJson(answer);
+  printLine(stringify(answer).trimEnd());
+}
+
+export async function redeliver(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
+  const answer = await openAdminClient(flags, environment).send("POST", `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}/redeliver`);
+  if (flags.json === true) return printJson(answer);
+  printLine(`The delivery ${id} is in the queue again.`);
+}
+
+/** Gives the exit code: 1 where the receiver did not take it. */
+export async function test(name: string, flags: WebhookFlags, environment: Environment): Promise<number> {
+  const client = openAdminClient(flags, environment);
+  const queued = await client.send("POST", `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/test`);
+  const tried = await firstAttempt(client, flags, queued);
+  if (flags.json === true) printJson(tried);
+  else if (wordOf(tried, "state") === "delivered") printLine(`The webhook ${name} has taken it (${wordOf(tried, "last_status")}): event ${wordOf(tried, "event_id")}.`);
+  else printLine(`The webhook ${name} has not taken it: ${wordOf(tried, "last_error")}. The delivery ${wordOf(tried, "id")} is ${wordOf(tried, "state")}; next attempt: ${wordOf(tried, "next_attempt_at")}.`);
+  return wordOf(tried, "state") === "delivered" ? 0 : 1;
+}
+
+async function firstAttempt(client: AdminClient, flags: WebhookFlags, queued: Json): Promise<Json> {
+  const place = isObject(queued) && queued["tenant_id"] === null ? "" : placeOf(flags);
+  const path = `${place}/webhook_deliveries/${encodeURIComponent(wordOf(queued, "id"))}`;
+  for (let waitedMs = 0; waitedMs < TEST_WAIT_MS; waitedMs += TEST_LOOK_MS) {
+    const now = (await client.send("GET", path)) as JsonObject;
+    if (now["state"] !== "pending" || now["last_error"] !== null) return now;
+    await Bun.sleep(TEST_LOOK_MS);
+  }
+  return queued;
+}
+
+export async function rotate(name: string, flags: WebhookFlags & { readonly overlapMinutes?: number }, environment: Environment): Promise<void> {
+  const body = flags.overlapMinutes === undefined ? {} : { overlap_minutes: flags.overlapMinutes };
+  const answer = await openAdminClient(flags, environment).send("POST", `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/rotate`, { body });
+  if (flags.json === true) return printJson(answer);
+  printLine(`The webhook ${name} signs with another secret; the old one signs as well until ${wordOf(answer, "previous_secret_until")}.`);
+  printShownOnce("secret", answer);
+}
