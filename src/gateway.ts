@@ -216,7 +216,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
   const integrations = openIntegrations({ integrations: source.configuration().integrations, configFile, log });
   const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => source.current().allowPrivateAddresses, tell: (level, words, fields) => log[level](fields, words) });
   toolServers.configured(source.current().toolServers.keys);
-  const events = openEvents({ queue: await openEventQueue(options), store, clock: systemClock, upstream, snapshot: () => source.current(), random: Math.random, tell: (level, words, fields = {}) => log[level]({ ...fields }, words) });
+  const events = openEvents({ queue: await openEventQueue(options), store, clock: systemClock, upstream, snapshot: () => source.current(), random: Math.random, log });
   Object.assign(opened, { contentLog, ledger, limits, budgets, integrations, toolServers, events });
   const watchIntegrations = integrationsWatch(source, log);
   onSwapped = (snapshot) => {

@@ -9,6 +9,7 @@ import type { Store } from "../store/store.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { type EventFigures, newEventFigures } from "./event-figures.ts";
 import { openEventOutbox } from "./event-outbox.ts";
+import type { Log } from "./log.ts";
 import type { Observer } from "./observer.ts";
 import { refusalEvents } from "./refusal-events.ts";
 import { watchTokenExpiry } from "./token-expiry.ts";
@@ -31,33 +32,33 @@ export interface EventsOptions {
   readonly upstream: UpstreamClient;
   readonly snapshot: () => Snapshot;
   readonly random: () => number;
-  readonly tell: (level: "info" | "warn", words: string, fields?: Readonly<Record<string, unknown>>) => void;
+  readonly log: Pick<Log, "info" | "warn">;
 }
 
 /** Longer than an event may be told again by what sees it happen: a token is told to expire for a week. */
 const KEPT_DAYS = 30;
 
 export function openEvents(options: EventsOptions): OpenEvents {
-  const { queue, clock, upstream, snapshot, random, tell } = options;
+  const { queue, clock, upstream, snapshot, random, log } = options;
   const figures = newEventFigures();
   const gone = goneReceivers(options);
   const webhooks = (): WebhookSet => gone.without(snapshot().webhooks);
   const onState = (source: string) => (state: "away" | "back", error: unknown): void => {
-    if (state === "back") tell("info", "the queue of events is reached again", { source });
-    else tell("warn", "the queue of events cannot be reached: events wait in memory, and webhooks are told later", { source, error_detail: wordsOf(error) });
+    if (state === "back") log.info({ source }, "the queue of events is reached again");
+    else log.warn({ source, error_detail: wordsOf(error) }, "the queue of events cannot be reached: events wait in memory, and webhooks are told later");
   };
   const dispatcher = openDispatcher({
     queue, clock, webhooks, random, figures,
     send: webhookSender({ upstream, clock, allowPrivateAddresses: () => snapshot().allowPrivateAddresses }),
     onGone: gone.add,
-    onDead: ({ id, name, tenantId }, { id: delivery, event, attempts }, why) => tell("warn", "a delivery to a webhook was given up", { event: "webhook_dead_letter", webhook: name, webhook_id: id, tenant: tenantId, delivery, type: event.type, attempts, why }),
+    onDead: ({ id, name, tenantId }, { id: delivery, event, attempts }, why) => log.warn({ event: "webhook_dead_letter", webhook: name, webhook_id: id, tenant: tenantId, delivery, type: event.type, attempts, why }, "a delivery to a webhook was given up"),
     onState: onState("webhooks"),
   });
   const outbox = openEventOutbox({ queue, clock, webhooks, figures, onWritten: () => dispatcher.nudge(), onState: onState("events") });
   const refusals = refusalEvents(outbox, clock);
   const expiry = watchTokenExpiry(outbox, snapshot, clock);
   expiry.look();
-  const endPruning = everyHour(async (isEnding) => snapshot().webhooks.size > 0 && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding), (words) => tell("warn", "events that are too old could not be removed", { error_detail: words }));
+  const endPruning = everyHour(async (isEnding) => snapshot().webhooks.size > 0 && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding), (words) => log.warn({ error_detail: words }, "events that are too old could not be removed"));
   return {
     figures,
     observer: refusals,
@@ -83,15 +84,15 @@ interface GoneReceivers {
 }
 
 /** Receivers that answered 410: they are switched off where they are kept; those of the file are left alone until their address is another one, or this process ends. */
-function goneReceivers({ store, tell }: EventsOptions): GoneReceivers {
+function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
   const gone = new Set<string>();
   const isGone = ({ id, url }: Webhook): boolean => gone.has(`${id} ${url}`);
   return {
     add(webhook) {
       const { id, name, tenantId, origin, url } = webhook;
-      tell("warn", "a webhook is switched off: its receiver answered 410 Gone", { event: "webhook_gone", webhook: name, webhook_id: id, tenant: tenantId });
+      log.warn({ event: "webhook_gone", webhook: name, webhook_id: id, tenant: tenantId }, "a webhook is switched off: its receiver answered 410 Gone");
       if (origin === "file") gone.add(`${id} ${url}`);
-      else store.change(LOCAL_ACTOR, (writer) => writer.changeResource("webhook", id, ({ name: kept, document }) => ({ name: kept, document: { ...document, enabled: false } }))).catch((error: unknown) => tell("warn", "a webhook whose receiver is gone could not be switched off", { webhook_id: id, error_detail: wordsOf(error) }));
+      else store.change(LOCAL_ACTOR, (writer) => writer.changeResource("webhook", id, ({ name: kept, document }) => ({ name: kept, document: { ...document, enabled: false } }))).catch((error: unknown) => log.warn({ webhook_id: id, error_detail: wordsOf(error) }, "a webhook whose receiver is gone could not be switched off"));
     },
     without(set) {
       if (gone.size === 0) return set;

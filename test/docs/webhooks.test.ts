@@ -1,0 +1,103 @@
+// docs/integrations/webhooks.md says what is sent, and its receiver takes it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { thresholdEvent } from "../../src/admission/threshold-event.ts";
+import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT } from "../../src/core/event.ts";
+import { NOT_NARROWED } from "../../src/core/identity.ts";
+import { refusalEvents } from "../../src/observe/refusal-events.ts";
+import { watchTokenExpiry } from "../../src/observe/token-expiry.ts";
+import { webhookBody } from "../../src/observe/webhook-sender.ts";
+import { newWebhookSecret } from "../../src/observe/webhook-settings.ts";
+import { webhookHeaders } from "../../src/observe/webhook-signature.ts";
+import { breakerEvent } from "../../src/routing/breaker-event.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { openSqliteEvents } from "../../src/store/sqlite-events.ts";
+import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { rowOf } from "../contract/call-records.ts";
+import { someEvent } from "../contract/event-queue.suite.ts";
+import { projectFolder } from "../harness/gateway-process.ts";
+import { codeWords, fencesOf, readPage, tableBelow } from "./pages.ts";
+
+const page = readPage("docs/integrations/webhooks.md");
+const rows = new Map(tableBelow(page, "## Events").map(([type, , data]) => [codeWords(type!)[0]!, codeWords(data!)]));
+const folder = mkdtempSync(join(tmpdir(), "dragoman-webhook-page-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const TOKEN = { id: "AAAAAAAAAAAA", kind: "project" as const, name: "ci", tenantId: "default", projectId: "default", userId: null, role: "developer" as const, permissions: [], ...NOT_NARROWED, secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }], createdAtMs: 0, lifetimeMs: 1, expiresAtMs: 1000, revokedAtMs: null };
+
+/** Of each type one that was really told, but for those of the admin API. */
+async function examples(): Promise<ReadonlyMap<string, object>> {
+  const told: Pick<NewEvent, "type" | "data">[] = [];
+  const events = { emit: (event: NewEvent) => told.push(event) };
+  const rule = { id: "b", name: "b", kind: "budget", tenantId: "t", projectId: null, scope: {}, unit: "tokens", window: "day", limit: 10, mode: "enforce", onStoreFailure: "open", assumeOutputTokens: 1, unpriced: "allow", thresholds: [] } as const;
+  events.emit(thresholdEvent({ account: { rule, value: "" }, threshold: { percent: 80, degradeTo: null }, standing: { used: 9, limit: 10, resetsAtMs: 1 } as never }));
+  for (const state of ["opened", "closed"] as const) events.emit(breakerEvent({ key: "a:b", state, faults: 1, calls: 1, windowMs: 1, openForMs: 1 }, "g")!);
+  const refusals = refusalEvents(events, { now: () => 0 });
+  refusals.publish({ ...rowOf({}).record, status: 403, code: "policy_violation", tenantId: "t", policies: [{ name: "p", effect: "denied" }] });
+  refusals.close();
+  for (const nowMs of [900, 1000]) {
+    const watch = watchTokenExpiry(events, () => ({ tokens: new Map([[TOKEN.id, TOKEN]]), webhooks: { ...NO_WEBHOOKS, size: 1 } }), { now: () => nowMs });
+    watch.look();
+    watch.close();
+  }
+  const file = join(folder, "db");
+  const store = await openSqliteStore({ file });
+  await store.migrate();
+  await store.change(LOCAL_ACTOR, async (writer) => {
+    await writer.createTenant({ id: "default", name: "d" });
+    await writer.createProject({ id: "default", tenantId: "default", name: "d" });
+    await writer.createToken(TOKEN);
+  });
+  await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, expiresAtMs: 2000 })));
+  await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, revokedAtMs: 1 })));
+  const queue = openSqliteEvents({ file });
+  told.push(...(await queue.unspread(10)));
+  await queue.close();
+  await store.close();
+  return new Map(told.map(({ type, data }) => [type, data]));
+}
+
+describe("the table of events", () => {
+  test("has each type, and no other", () => {
+    expect([...rows.keys()].toSorted()).toEqual([...EVENT_TYPES, TEST_EVENT].toSorted());
+  });
+  test("has the fields of each", async () => {
+    const real = await examples();
+    expect(real.size).toBe(EVENT_TYPES.length);
+    for (const [type, data] of real) expect([type, ...Object.keys(data)]).toEqual([type, ...rows.get(type)!]);
+  });
+  test("has an example with exactly these fields", () => {
+    const example = JSON.parse(fencesOf(page).find(({ info }) => info === "json")!.text) as { readonly type: string; readonly data: object };
+    expect(Object.keys(example.data)).toEqual([...rows.get(example.type)!]);
+    expect(Object.keys(example)).toEqual(Object.keys(JSON.parse(webhookBody(someEvent())) as object));
+  });
+});
+
+describe("the receiver of the page", () => {
+  const secret = newWebhookSecret();
+  let receiver: Bun.Subprocess<"ignore", "pipe", "inherit">;
+  let url: string;
+  beforeAll(async () => {
+    const free = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("") });
+    url = `http://127.0.0.1:${free.port}/in`;
+    await free.stop(true);
+    const code = fencesOf(page).find(({ info }) => info === "ts")!.text;
+    const program = join(projectFolder, "node_modules", `.receiver-${process.pid}.ts`);
+    writeFileSync(program, code);
+    receiver = Bun.spawn([process.execPath, program], { env: { WEBHOOK_SECRET: secret, PORT: new URL(url).port, PATH: process.env["PATH"] ?? "" }, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+    for (let tries = 0; tries < 200 && (await fetch(url, { method: "POST" }).catch(() => null)) === null; tries++) await Bun.sleep(25);
+    rmSync(program);
+  });
+  afterAll(() => receiver.kill());
+
+  test("takes what the gateway sends, once, and nothing that is signed by another", async () => {
+    const event = someEvent({ data: { token_id: "AAAAAAAAAAAA" } });
+    const body = webhookBody(event);
+    const send = async (by: string): Promise<number> => (await fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...webhookHeaders({ id: event.id, atMs: Date.now(), body }, [by]) } })).status;
+    expect([await send(secret), await send(secret), await send(newWebhookSecret())]).toEqual([204, 204, 400]);
+    receiver.kill();
+    expect(await new Response(receiver.stdout).text()).toBe('token.created {"token_id":"AAAAAAAAAAAA"}\n');
+  });
+});
