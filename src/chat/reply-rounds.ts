@@ -7,7 +7,7 @@ import type { Outcome } from "../routing/health.ts";
 import { isThreadText, type RoundPart } from "./answer-thread.ts";
 import { closeAttempt } from "./attempt.ts";
 import type { Call } from "./call.ts";
-import { complete, type Tried, type Won } from "./complete.ts";
+import { complete, type Tried, withAttempts, type Won } from "./complete.ts";
 import { asFunctionCall } from "./legacy-functions.ts";
 import { type BegunStream, noteStream, replySending, streaming } from "./reply-stream.ts";
 import { noteWhole, sendWhole, whole } from "./reply-whole.ts";
@@ -17,7 +17,12 @@ import type { WholeAnswer } from "./whole-answer.ts";
 
 /** `opening`: the tools are asked for, within the time that the head of a stream is held like all that comes before its first content (decisions 7.4). */
 export async function replyRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
-  return call.record.stream ? replySending(begunRounds(opening, call), call) : replyWholeRounds(await opening, call);
+  if (call.record.stream) return replySending(begunRounds(opening, call), call);
+  try {
+    return await replyWholeRounds(await opening, call);
+  } catch (thrown) {
+    throw withAttempts(thrown, call);
+  }
 }
 
 async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Response> {

@@ -62,6 +62,7 @@ describe("a tool that takes its time", () => {
     const response = await time.until(stage.chat({ ...ask, stream, timeout: 10 }));
     const text = await time.until(response.text());
     expect(text).toContain("upstream_timeout");
+    expect(text).toContain('"attempts":[{"provider":"up","model":"m","status":200,"code":null}]');
     expect([response.status, text.match(/"error":/g)?.length]).toEqual([stream ? 200 : 504, 1]);
     expect(tools.calls).toMatchObject([{ ended: "cancelled" }]);
     expect(stage.records[0]).toMatchObject({ code: "upstream_timeout", rounds: 1, usage: USAGE });
