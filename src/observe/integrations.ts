@@ -1,5 +1,5 @@
 // Everything outside that is told of calls, seen from the thread that serves them: it decides who gets which call, writes the record as one text for all of them, and
-// hands it to other threads. It never waits, and what does not fit is counted (decisions 11.4).
+// hands it to other threads. It never waits, and what does not fit is counted (decisions 11.4, docs/decisions/0026).
 import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../core/clock.ts";
