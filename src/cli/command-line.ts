@@ -94,6 +94,7 @@ function createProgram(setCode: (code: number) => void): Command {
     .option("--verbose", "a line for each call, with its attempts and why")
     .addOption(json())
     .action(async (file, options) => (await import("./simulate.ts")).simulate(file, options, readEnvironment()));
+  addLogs(program);
   const ledger = program.command("ledger").description("the journal of calls on disk");
   for (const [name, description] of [["status", "what the journal holds, and what the database does not have yet; also beside a server that runs"], ["verify", "read every entry of the journal and name what is damaged"]] as const)
     ledger.command(name).description(description).addOption(data()).addOption(config()).addOption(json()).action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
@@ -149,6 +150,22 @@ function addWebhookCommands(webhooks: Command, setCode: (code: number) => void):
   placed(webhooks.command("rotate").description("give a webhook another secret; the old one signs as well for a while").argument("<name>"))
     .option("--overlap-minutes <n>", "how long the old secret signs as well (default: 1440)", Number)
     .action(async (name, options) => (await import("./admin/webhooks.ts")).rotate(name, options, readEnvironment()));
+}
+
+function addLogs(program: Command): void {
+  gatewayOptions(program.command("logs").description("the log of calls, the newest first; one of them, by its trace id; or, with --follow, as they end"))
+    .argument("[trace-id]", "print all that is known of this call")
+    .option("--tenant <id>", "of this tenant (default: default)")
+    .option("--project <id>", "of this project")
+    .option("--all", "of all tenants, for operators")
+    .option("--filter <field=value...>", "only those with, such as: code=rate_limit_exceeded, status_class=5xx, model_asked=fast, min_ms=5000, metadata=team=search, from=2026-01-31")
+    .option("--most <n>", "print so many at most (default: 100)", positiveNumber)
+    .option("--oldest", "the oldest first")
+    .option("--follow", "print calls as they end, until interrupted; with --json a line of JSON for each")
+    .option("--content", "of one call: what was said in it, where the tenant keeps that; leaves a row in the audit log")
+    .option("--purge-content", "remove all that the tenant or project keeps of what was said, for good")
+    .option("--dry-run", "with --purge-content: say of how many calls, and remove nothing")
+    .action(async (traceId: string | undefined, options) => (await import("./logs.ts")).logs(traceId, options, readEnvironment()));
 }
 
 /** Beside what the admin API has for policies. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 export const projectFolder = resolve(import.meta.dir, "../..");
-const FLAGS = ["--no-env-file", `--config=${join(projectFolder, "bunfig.toml")}`, "--no-install", join(projectFolder, "src/main.ts")];
+export const FLAGS = ["--no-env-file", `--config=${join(projectFolder, "bunfig.toml")}`, "--no-install", join(projectFolder, "src/main.ts")];
 
 export interface GatewayProcess {
   /** `http://127.0.0.1:<port>` */

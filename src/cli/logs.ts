@@ -1,0 +1,99 @@
+// `dragoman logs`: the log of calls over the admin API, as a table, as CSV or JSON, as it grows, one call, and what was said in it.
+import { stringify } from "yaml";
+import type { Environment } from "../config/environment.ts";
+import { isObject, type JsonObject } from "../core/json.ts";
+import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./admin/client.ts";
+import { cell } from "./admin/nouns.ts";
+import { type PlaceFlags, placePath } from "./admin/run.ts";
+import { printError, printJson, printLine, printTable } from "./output.ts";
+
+export interface LogFlags extends GatewayFlags, PlaceFlags {
+  readonly all?: true;
+  readonly filter?: readonly string[];
+  readonly most?: number;
+  readonly oldest?: true;
+  readonly follow?: true;
+  readonly json?: true;
+  readonly content?: true;
+  readonly purgeContent?: true;
+  readonly dryRun?: true;
+}
+
+const COLUMNS = { AT: "at", "TRACE ID": "trace_id", PROJECT: "project_id", MODEL: "model", STATUS: "status", CODE: "code", PROMPT: "prompt_tokens", COMPLETION: "completion_tokens", USD: "cost_usd", MS: "total_ms" } as const;
+const MOST = 100;
+const EVERY_MS = 1000;
+/** Rows come to the database some time after their calls have ended, and not in that order. */
+const OVERLAP_MS = 10_000;
+
+/** Throws Error for what the gateway refuses. `--follow` ends with the process. */
+export async function logs(traceId: string | undefined, flags: LogFlags, environment: Environment): Promise<void> {
+  const client = openAdminClient(flags, environment);
+  const place = flags.all === true ? "" : placePath({ place: "either" }, flags);
+  if (flags.purgeContent === true) return await purge(client, place, flags);
+  if (traceId !== undefined) return await printOne(client, `${place}/logs/${encodeURIComponent(traceId)}${flags.content === true ? "/content" : ""}`, flags);
+  const filters = filtersOf(flags.filter ?? []);
+  if (flags.follow === true) return await follow(client, `${place}/logs`, filters, flags);
+  const calls = await client.list(`${place}/logs`, { ...filters, ...(flags.oldest === true && { order: "oldest" }) }, flags.most ?? MOST);
+  if (flags.json === true) return printJson(calls);
+  printTable(Object.keys(COLUMNS), calls.map(rowOf));
+}
+
+async function printOne(client: AdminClient, path: string, flags: LogFlags): Promise<void> {
+  const found = await client.send("GET", path);
+  if (flags.json === true) return printJson(found);
+  printLine(stringify(found).trimEnd());
+}
+
+async function purge(client: AdminClient, place: string, { dryRun, json }: LogFlags): Promise<void> {
+  if (place === "") throw new Error("Say of which tenant, or of which project: --tenant, --project.");
+  const answer = await client.send("DELETE", `${place}/content`, { query: { dry_run: dryRun === true ? "true" : undefined } });
+  if (json === true) return printJson(answer);
+  const calls = isObject(answer) ? cell(answer, "removed") : "0";
+  printLine(dryRun === true ? `What was said in ${calls} calls would be removed: this was a dry run.` : `What was said in ${calls} calls is removed.`);
+}
+
+/** What there is to filter by the gateway says itself. */
+function filtersOf(filters: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    filters.map((text) => {
+      const at = text.indexOf("=");
+      if (at < 1) throw new Error(`--filter expects <field>=<value>, such as status_class=5xx. Got ${JSON.stringify(text.slice(0, 100))}.`);
+      return [text.slice(0, at), text.slice(at + 1)] as const;
+    }),
+  );
+}
+
+const rowOf = (call: JsonObject): readonly string[] => Object.values(COLUMNS).map((field) => cell(call, field));
+
+async function follow(client: AdminClient, path: string, filters: Readonly<Record<string, string>>, { json }: LogFlags): Promise<void> {
+  const seen = new Map<string, number>();
+  // by the gateway's clock, which need not be ours
+  const [last] = await client.list(path, { ...filters }, 1);
+  let sinceMs = last === undefined ? 0 : endOf(last);
+  const begunMs = sinceMs;
+  /** What was there before is known, and not printed. */
+  let isBegun = false;
+  for (;;) {
+    const fromMs = Math.max(0, sinceMs - OVERLAP_MS);
+    try {
+      for (const call of await client.list(path, { ...filters, order: "ended", ended_from: new Date(fromMs).toISOString() })) {
+        const id = cell(call, "trace_id");
+        const endMs = endOf(call);
+        const isNew = !seen.has(id);
+        seen.set(id, endMs);
+        sinceMs = Math.max(sinceMs, endMs);
+        if (isNew && (isBegun || endMs > begunMs)) printLine(json === true ? JSON.stringify(call) : rowOf(call).join("  "));
+      }
+      isBegun = true;
+    } catch (thrown) {
+      if (thrown instanceof RefusedRequest) throw thrown;
+      printError(thrown instanceof Error ? thrown.message : String(thrown));
+    }
+    for (const [id, endMs] of seen) if (endMs < sinceMs - 2 * OVERLAP_MS) seen.delete(id);
+    await new Promise((resume) => setTimeout(resume, EVERY_MS));
+  }
+}
+
+function endOf(call: JsonObject): number {
+  return Math.ceil(Date.parse(cell(call, "at")) + Number(cell(call, "total_ms")));
+}

@@ -1,0 +1,126 @@
+// The log and what is said, with the real process: turned on over the admin API, looked up, followed, read and removed by the command line; and found nowhere else.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { cleanEnvironment, FLAGS, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+
+const SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
+const WORD = "xylophone-prompt";
+let gateway: GatewayProcess;
+let owner: string;
+let viewer: string;
+let developer: string;
+
+const environment = (token: string) => cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token });
+const cli = (token: string, ...args: readonly string[]) => runCli(args, environment(token), gateway.folder);
+async function json(token: string, ...args: readonly string[]): Promise<any> {
+  const { code, stdout, stderr } = await cli(token, ...args, "--json");
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+async function chat(content: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content }], ...more });
+  await response.text();
+  return response.headers.get("x-gateway-trace-id")!;
+}
+async function until<T>(look: () => Promise<T | null | undefined | false>): Promise<T> {
+  for (let tries = 0; tries < 100; tries++) {
+    const found = await look();
+    if (found !== null && found !== undefined && found !== false) return found;
+    await Bun.sleep(100);
+  }
+  throw new Error("it did not come within 10 s");
+}
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  owner = await gateway.createToken("--personal", "--role", "owner");
+  viewer = await gateway.createToken("--project", "default", "--role", "viewer");
+  developer = await gateway.createToken("--project", "default", "--role", "developer");
+}, 60_000);
+afterAll(async () => void (await gateway.stop()));
+
+describe("what is said", () => {
+  test("[d11.3] is kept once the tenant turns it on, and read by developers with a row of the audit log; viewers, the log and the disk tell nothing of it", async () => {
+    const before = await chat(`${WORD} before`);
+    expect((await cli(developer, "settings", "update", "--project", "default", "--set", "content_log.enabled=true")).stderr).toContain("403");
+    expect((await cli(owner, "settings", "update", "--set", "content_log.enabled=true", "--set", "content_log.retention_days=3")).code).toBe(0);
+    const traceId = await chat(`${WORD} with ${SECRET}`, { stream: true, metadata: { session: "s1" } });
+    const found = await until(async () => {
+      const told = await cli(developer, "logs", traceId, "--project", "default", "--content", "--json");
+      return told.code === 0 && JSON.parse(told.stdout);
+    });
+    expect(found.content.messages).toEqual([{ role: "user", content: `${WORD} with [secret]` }]);
+    expect(found.content.answers[0]).toMatchObject({ index: 0, finish_reason: "stop" });
+    expect(found.content.answers[0].content).toContain(`${WORD} with [secret]`);
+    expect(Date.parse(found.kept_until) - Date.now()).toBeLessThan(3 * 86_400_000);
+    expect((await cli(viewer, "logs", traceId, "--project", "default", "--content")).stderr).toContain("403 insufficient_role");
+    expect((await cli(owner, "logs", before, "--content")).stderr).toContain("404");
+    const shown = await until(async () => {
+      const told = await cli(viewer, "logs", traceId, "--project", "default", "--json");
+      return told.code === 0 && JSON.parse(told.stdout);
+    });
+    expect(shown).toMatchObject({ trace_id: traceId, status: 200, stream: true, content_kept_until: found.kept_until, record: { metadata: { session: "s1" } } });
+    expect(JSON.stringify(shown)).not.toContain(WORD);
+    const audit = await json(owner, "audit", "--filter", "kind=call_content");
+    expect(audit).toMatchObject([{ action: "read", outcome: "done", target_id: traceId, project_id: "default", actor: { role: "developer" } }]);
+    expect((await json(owner, "audit", "--filter", "action=readProjectLogContent")).at(0)).toMatchObject({ outcome: "refused", target_id: traceId, actor: { role: null } });
+    expect((await json(owner, "audit", "--filter", "kind=setting")).at(0)).toMatchObject({ action: "create", outcome: "done", after: { content_log: { enabled: true } } });
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/dragoman_contents_kept_total 1\b/);
+    for (const text of [gateway.output(), metrics]) expect(text.includes(WORD)).toBe(false);
+    for (const file of filesOf(gateway.dataFolder)) expect([file, readFileSync(file).includes(WORD)]).toEqual([file, false]);
+  }, 60_000);
+
+  test("[d11.3] is removed for good by one command, after a dry run that says of how many calls", async () => {
+    expect((await cli(developer, "logs", "--purge-content", "--project", "default")).stderr).toContain("403");
+    expect((await cli(owner, "logs", "--purge-content", "--dry-run")).stdout).toContain("in 1 calls would be removed");
+    expect((await cli(owner, "logs", "--purge-content")).stdout).toContain("in 1 calls is removed");
+    expect((await json(owner, "logs", "--purge-content")).removed).toBe(0);
+  }, 30_000);
+});
+
+describe("dragoman logs", () => {
+  test("[d9.3] finds calls by fields, metadata and times, as a table and as JSON; exports come as CSV and JSON Lines", async () => {
+    const traceId = await chat("Hello", { metadata: { session: "s2", user: "ann" } });
+    const one = await until(async () => (await json(owner, "logs", "--filter", "metadata=session=s2&user=ann"))[0]);
+    expect(one).toMatchObject({ trace_id: traceId, model_asked: "sandbox:echo", finish_reason: "stop", status: 200 });
+    expect(await json(owner, "logs", "--filter", "metadata=session=s3")).toEqual([]);
+    expect((await json(owner, "logs", "--filter", "status_class=2xx", "min_tokens=1", "model_asked=sandbox:echo", "--oldest")).length).toBeGreaterThan(1);
+    const { stdout } = await cli(owner, "logs", "--most", "1");
+    expect(stdout.split("\n")[0]).toMatch(/^AT +TRACE ID +PROJECT/);
+    expect(stdout).toContain(traceId);
+    expect((await cli(owner, "logs", "--filter", "colour=red")).stderr).toContain("400");
+    for (const [format, first] of [["csv", "trace_id,at,tenant_id"], ["jsonl", '{"trace_id":']] as const) {
+      const response = await fetch(`${gateway.url}/api/v1/admin/tenants/default/logs?format=${format}&metadata=session%3Ds2`, { headers: { authorization: `Bearer ${owner}` } });
+      const text = await response.text();
+      expect([response.status, text.startsWith(first), text.includes(traceId)]).toEqual([200, true, true]);
+    }
+  }, 60_000);
+
+  test("[d9.3] --follow prints calls as they end, each once, long ones too, and only those that are asked for", async () => {
+    const child = Bun.spawn([process.execPath, ...FLAGS, "logs", "--follow", "--json", "--filter", "metadata=follow=yes"], { env: environment(owner), cwd: gateway.folder, stdout: "pipe", stderr: "inherit" });
+    try {
+      let printed = "";
+      void (async () => {
+        for await (const bytes of child.stdout) printed += new TextDecoder().decode(bytes);
+      })();
+      const ids = (): readonly string[] => printed.split("\n").filter(Boolean).map((line) => (JSON.parse(line) as { readonly trace_id: string }).trace_id);
+      await Bun.sleep(1500);
+      const first = await chat("one", { metadata: { follow: "yes" } });
+      await chat("other", { metadata: { follow: "no" } });
+      await until(async () => ids().includes(first));
+      const second = await chat("two", { metadata: { follow: "yes" }, stream: true });
+      await until(async () => ids().includes(second));
+      await Bun.sleep(2500);
+      expect(ids()).toEqual([first, second]);
+    } finally {
+      child.kill();
+      await child.exited;
+    }
+  }, 60_000);
+});
+
+function filesOf(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)).filter((path) => statSync(path).isFile());
+}
