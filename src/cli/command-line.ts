@@ -154,7 +154,7 @@ function addWebhookCommands(webhooks: Command, setCode: (code: number) => void):
 
 function addLogs(program: Command): void {
   gatewayOptions(program.command("logs").description("the log of calls, the newest first; one of them, by its trace id; or, with --follow, as they end"))
-    .argument("[trace-id]", "print all that is known of this call")
+    .argument("[trace-id]")
     .option("--tenant <id>", "of this tenant (default: default)")
     .option("--project <id>", "of this project")
     .option("--all", "of all tenants, for operators")
