@@ -21,7 +21,10 @@ export async function openEverything(form: "streamableHttp" | "sse"): Promise<Ev
     const child = Bun.spawn([process.execPath, PROGRAM, form], { env: { ...process.env, PORT: String(port) }, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
     const endsMs = performance.now() + START_MS;
     while (!(await answers(port))) {
-      if (performance.now() > endsMs || child.exitCode !== null) throw new Error(`the reference server did not start as ${form}`);
+      if (performance.now() > endsMs || child.exitCode !== null) {
+        child.kill("SIGKILL");
+        throw new Error(`the reference server did not start as ${form}`);
+      }
       await Bun.sleep(20);
     }
     return child;
