@@ -116,7 +116,7 @@ tenants:
     const [letter] = await dead();
     expect(letter).toMatchObject({ webhook_id: "file.webhooks.all", attempts: 2, last_status: 500, tenant_id: null });
     expect((await get(`/webhook_deliveries/${letter.id}`)).history).toMatchObject([{ status: 500, answer: "a bad day" }, { status: 500 }]);
-    expect(gateway.lines().some(({ event, delivery }) => event === "webhook_dead_letter" && delivery === letter.id)).toBe(true);
+    await until("its log line", () => gateway.lines().some(({ event, delivery }) => event === "webhook_dead_letter" && delivery === letter.id));
     const listed = await cli("deliveries", "--all", "--state", "dead");
     expect([listed.code, listed.stdout.includes(letter.id), listed.stdout.includes("answered 500")]).toEqual([0, true, true]);
     answer = () => new Response("better now");
@@ -208,6 +208,6 @@ tenants:
     expect(told().filter(({ type }) => type === "token.created")).toHaveLength(4);
     expect(told().filter(({ type }) => type === "budget.threshold_reached")).toHaveLength(1);
     // both of them saw it
-    for (const gateway of [one, two]) expect(gateway.lines().some(({ event }) => event === "budget_threshold")).toBe(true);
+    for (const gateway of [one, two]) await until("its own log line", () => gateway.lines().some(({ event }) => event === "budget_threshold"));
   }, 60_000);
 });
