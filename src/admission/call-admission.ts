@@ -23,6 +23,8 @@ export interface Used {
 export interface Admitted {
   /** It goes out: from here on its requests count, and `seen` says what it has used so far. */
   called(seen: () => Used): void;
+  /** Something is done for the call before anything goes out: it counts as a request from here on. */
+  begun(): void;
   /** It is over; only the first end counts. */
   end(): void;
 }
@@ -199,6 +201,7 @@ export class CallAdmission {
         running.seen = seen;
         this.#wasCalled = true;
       },
+      begun: () => void (this.#wasCalled = true),
       end: () => this.#end(running),
     };
   }

@@ -21,6 +21,8 @@ export interface MadeCall {
   extra: Json | undefined;
   /** It goes to the client. */
   readonly isShown: boolean;
+  /** Of a form that only some vendors have: as it came. Null: a call of a function. */
+  readonly whole: ToolCall | null;
 }
 
 /** What the rounds that are over have said. */
@@ -55,6 +57,8 @@ export class AnswerThread {
   }
 }
 
+/** As many as a stream may have. */
+const MAX_CALLS = 1024;
 /** Characters of a round that are kept for its turn: a provider that speaks without end fills no memory here. */
 const MAX_TURN = 16 * 1024 * 1024;
 
@@ -154,9 +158,23 @@ export class RoundPart {
     return made;
   }
 
-  /** `id` is one that `callId` gave. */
+  /** A call of this function runs here. */
+  hides(name: string): boolean {
+    return !this.#isShown(name);
+  }
+
+  /** `id` is one that `callId` gave. Throws `upstream_invalid_response` where there are too many. */
   addCall(id: string, name: string, text: string, extra: Json | undefined): MadeCall {
-    const call: MadeCall = { id, name, arguments: text, extra, isShown: this.#isShown(name) };
+    return this.#add({ id, name, arguments: text, extra, isShown: this.#isShown(name), whole: null });
+  }
+
+  /** A call of a vendor's own form, which is the client's. */
+  addWhole(call: ToolCall): MadeCall {
+    return this.#add({ id: call.id, name: "", arguments: "", extra: undefined, isShown: true, whole: call });
+  }
+
+  #add(call: MadeCall): MadeCall {
+    if (this.calls.length >= MAX_CALLS) throw new GatewayError("upstream_invalid_response", `The provider's answer has more than ${MAX_CALLS} tool calls.`);
     this.calls.push(call);
     return call;
   }
@@ -172,7 +190,7 @@ export class RoundPart {
     if (this.#kept > MAX_TURN && this.hasHidden) throw new GatewayError("upstream_invalid_response", "The provider's answer says more beside its tool calls than fits into the next round.");
     const { content, reasoning_content: reasoning, refusal } = this.#texts;
     // what was cut off before its arguments has none
-    const calls = this.calls.map(({ id, name, arguments: text, extra }): ToolCall => ({ id, type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text }, ...(isObject(extra) && { extra_content: extra }) }));
+    const calls = this.calls.map(({ id, name, arguments: text, extra, whole }): ToolCall => whole ?? ({ id, type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text }, ...(isObject(extra) && { extra_content: extra }) }));
     return {
       role: "assistant",
       content: content === "" && calls.length > 0 ? null : content,

@@ -225,6 +225,30 @@ function admit({ route, target, insteadOf, deployed }: RouteCandidate, fitted: F
   return result instanceof Promise ? result.then(judge) : judge(result);
 }
 
+/**
+ * Sets aside what a first attempt may use, for what is done before it: a call that is refused has no effects (decisions 4.3), and one that has them stands in the ledger. Throws the last
+ * refusal, or `ledger_unavailable`.
+ */
+export async function admitAhead({ legs }: Prepared, call: Call): Promise<void> {
+  let refusal: unknown = null;
+  for (const candidate of legs.flatMap(({ candidates }) => candidates)) {
+    try {
+      const { fitted, resolved } = readyAt(candidate, call);
+      const asked = call.limited === null ? null : admit(candidate, fitted, resolved, call.limited, call);
+      const admitted = asked instanceof Promise ? await call.waiting(asked) : asked;
+      call.admitted();
+      admitted?.begun();
+      // the call holds what was set aside until it is over
+      admitted?.end();
+      return;
+    } catch (thrown) {
+      if (!(thrown instanceof RefusedTarget)) throw thrown;
+      refusal = thrown.reason ?? refusal;
+    }
+  }
+  if (refusal !== null) throw withAttempts(refusal, call);
+}
+
 async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: Attempting<T>, control: Control): Promise<Won<T>> {
   const { clock, routing: { health } } = call.context;
   const { fitted, resolved: unarmed, outputGuards } = readyAt(candidate, call);

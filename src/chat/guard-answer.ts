@@ -103,14 +103,18 @@ export class StreamGuard {
     return details.filter(isObject).flatMap((detail) => {
       const shown: Record<string, Json | undefined> = { ...detail };
       let waits = false;
+      const isSigned = !isNothing(detail["signature"]);
       for (const name of ["text", "summary"] as const) {
         const text = detail[name];
-        if (typeof text !== "string" || text === "") continue;
         const key = detailKey(choice, detail, name);
-        const { text: _text, summary: _summary, signature: _signature, data: _data, ...frame } = detail;
-        this.#details.set(key, frame);
-        shown[name] = this.take(key, text);
-        waits ||= shown[name] === "";
+        if (typeof text === "string" && text !== "") {
+          const { text: _text, summary: _summary, signature: _signature, data: _data, ...frame } = detail;
+          this.#details.set(key, frame);
+          shown[name] = this.take(key, text);
+          waits ||= shown[name] === "";
+        }
+        // a signature is of the whole text, and its end
+        if (isSigned && this.#details.delete(key)) shown[name] = ((shown[name] as string | null | undefined) ?? "") + this.end(key);
       }
       return waits && isNothing(shown["signature"]) && isNothing(shown["data"]) ? [] : [shown];
     });

@@ -101,8 +101,9 @@ function placeOfFunction({ source: { members }, options }: ChatRequest, own: num
 
 /** What is forced counts in the first round alone, else the model could never answer. */
 export function withChoice(params: ChatParams, { choice, names }: OfferedTools): ChatParams {
-  if (choice === "none") return { ...params, tool_choice: "none" };
   const { tool_choice: asked, ...others } = params;
+  // some providers refuse a choice among no tools
+  if (choice === "none") return params.tools === undefined ? others : { ...params, tool_choice: "none" };
   if (asked === undefined || asked === "none" || asked === "auto") return params;
   if (choice === "asked") return isObject(asked) && asked["type"] === "mcp" ? { ...params, tool_choice: { type: "function", function: { name: namedChoice(asked, names) } } } : params;
   if (isObject(asked) && isObject(asked["allowed_tools"])) return { ...params, tool_choice: { ...asked, allowed_tools: { ...asked["allowed_tools"], mode: "auto" } } };

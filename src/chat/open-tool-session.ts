@@ -6,7 +6,7 @@ import { isObject } from "../core/json.ts";
 import type { ToolApproval, ToolDefinition, ToolServer } from "../core/tool.ts";
 import { toolServerFor } from "./asked-tool-server.ts";
 import { offeredFunction, offeredNames, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
-import { type OfferedTool, runTool, type ToolCaller } from "./run-tool.ts";
+import { type OfferedTool, type ResultsSoFar, runTool, type ToolCaller } from "./run-tool.ts";
 import { addedMessages, unansweredCalls, withOutcomes } from "./tool-turns.ts";
 import type { SessionServer, ToolCallOwner, ToolSession } from "./tool-session.ts";
 
@@ -30,6 +30,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   const asked = withOfferedTools(sent, { asked: sent, functions, names, choice: maxRounds === 1 ? "none" : "asked" });
   const request = warnings.length === 0 ? asked : { ...asked, warnings: [...asked.warnings, ...warnings] };
   const own = new Set((sent.params.tools ?? []).flatMap((tool) => (isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [])));
+  const results: ResultsSoFar = { bytes: 0 };
   const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
   return {
     request,
@@ -37,7 +38,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
-    run: (toolCall, round, tell, spanId) => runTool(toolCall, tools.get(toolCall.function.name) ?? null, { label: labelBefore(toolCall, sent) ?? "", round, tell, spanId, call }),
+    run: (toolCall, round, tell, spanId) => runTool(toolCall, tools.get(toolCall.function.name) ?? null, { label: labelBefore(toolCall, sent) ?? "", round, tell, spanId, call, results }),
     next: (before, turn, outcomes, isLast) => {
       const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
       const conversation = withOutcomes(before, turn, outcomes);
@@ -123,6 +124,8 @@ function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: 
 
 /** A function that nobody has, under the name of one of the servers, is told to the model: no client could run it. */
 function ownerOfCall(toolCall: ToolCall, tools: Offer["tools"], own: ReadonlySet<string>, sent: ChatRequest): ToolCallOwner {
+  // a form that only some vendors have
+  if (!isObject(toolCall.function)) return "client";
   const { name } = toolCall.function;
   const offered = tools.get(name);
   if (offered !== undefined) return offered.needsApproval ? "approval" : "gateway";

@@ -54,7 +54,8 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
   } else if (role === "assistant") {
     if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS) throw new GatewayError("invalid_request", `${path}.tool_calls must hold the calls of the turn, at most ${MAX_CALLS}.`, { param: `${path}.tool_calls` });
     calls.forEach((call: ToolCall, index) => {
-      if (!isObject(call.function) || typeof call.id !== "string" || typeof call.function.arguments !== "string") throw new GatewayError("invalid_request", `${path}.tool_calls[${index}] must be a call of a function with id, name and arguments.`, { param: `${path}.tool_calls[${index}]` });
+      const isCall = isObject(call.function) ? typeof call.function.arguments === "string" : (call.type ?? "function") !== "function";
+      if (!isCall || typeof call.id !== "string") throw new GatewayError("invalid_request", `${path}.tool_calls[${index}] must be a call of a function with id, name and arguments.`, { param: `${path}.tool_calls[${index}]` });
     });
   } else if (role !== "user" || !isOfImages(content)) throw new GatewayError("invalid_request", `${path} must be a turn of the assistant, a result of a tool, or images of results.`, { param: path });
 }
@@ -84,7 +85,9 @@ class Conversation {
   addWith(replay: readonly Message[], own: Message, path: string): void {
     const ownCalls = own.tool_calls ?? [];
     const answered = new Set(replay.flatMap(({ tool_call_id: id }) => id ?? []));
-    const renamed = replay.map((message) => (message.role === "assistant" ? withOwnIds(message, answered, ownCalls) : message));
+    // in every other turn a call without a result is an error
+    const last = replay.findLastIndex(({ role }) => role === "assistant");
+    const renamed = replay.map((message, index) => (index === last ? withOwnIds(message, answered, ownCalls) : message));
     renamed.forEach((message, index) => {
       const at = `${path}[${index}]`;
       if (message.role === "user") return void this.#images.push(message);
@@ -131,6 +134,16 @@ function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly 
   const waits = (call: ToolCall): boolean => !answered.has(call.id) && !ids.has(call.id);
   if (!turn.tool_calls!.some(waits)) return turn;
   const known = new Set(turn.tool_calls!.map(({ id }) => id));
-  const twin = ({ function: { name, arguments: text } }: ToolCall): ToolCall | undefined => own.find(({ id, function: called }) => !known.has(id) && isObject(called) && called.name === name && called.arguments === text);
-  return { ...turn, tool_calls: turn.tool_calls!.map((call) => (waits(call) ? { ...call, id: twin(call)?.id ?? call.id } : call)) };
+  const twins = new Map<string, string[]>();
+  for (const { id, function: called } of own) {
+    if (known.has(id) || !isObject(called)) continue;
+    const same = twins.get(sayingOf(called));
+    if (same === undefined) twins.set(sayingOf(called), [id]);
+    else same.push(id);
+  }
+  return { ...turn, tool_calls: turn.tool_calls!.map((call) => (waits(call) && isObject(call.function) ? { ...call, id: twins.get(sayingOf(call.function))?.shift() ?? call.id } : call)) };
+}
+
+function sayingOf({ name, arguments: text }: ToolCall["function"]): string {
+  return `${name} ${text}`;
 }

@@ -1,7 +1,7 @@
 // An answer over several rounds of tools -> what the client gets: one answer or one stream, whose texts are those of all rounds (decisions 10.4). The stream and the
 // plain answer say the same.
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../core/chat.ts";
-import type { Json, JsonObject } from "../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { ToolActivity } from "../core/tool.ts";
 import type { Outcome } from "../routing/health.ts";
 import { isThreadText, type RoundPart } from "./answer-thread.ts";
@@ -36,7 +36,8 @@ async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Respons
     noteWhole(won, call);
     won.settle("success");
     const part = rounds.thread.begin();
-    joined.add(answer, part);
+    const legacy = tried.fitted.request.options.legacyFunctions;
+    joined.add(answer, part, legacy);
     rounds.thread.ended(part);
     const finish = answer.finishReasons[0] ?? null;
     const turn = part.turn(finish);
@@ -46,7 +47,6 @@ async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Respons
       call.nextRound();
       continue;
     }
-    const legacy = tried.fitted.request.options.legacyFunctions;
     const body = joined.body(shownCalls(turn, part), isCut, legacy, rounds.told(), call.record.usage!);
     call.record.finishReasons = [joined.finish];
     return sendWhole(body, first, call);
@@ -67,7 +67,7 @@ class JoinedAnswer {
   readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
   finish: FinishReason = "stop";
 
-  add({ body, finishReasons }: WholeAnswer, part: RoundPart): void {
+  add({ body, finishReasons }: WholeAnswer, part: RoundPart, legacy: boolean): void {
     this.#first ??= body;
     this.#last = body;
     this.finish = finishReasons[0] ?? "stop";
@@ -80,7 +80,7 @@ class JoinedAnswer {
     }
     this.#details.push(...part.details(details));
     if (Array.isArray(annotations)) this.#annotations.push(...part.annotations(annotations as readonly Json[]));
-    for (const [index, { id, function: called, extra_content: extra }] of calls.entries()) part.addCall(part.callId(id, index), called.name, called.arguments, extra);
+    for (const [index, made] of calls.entries()) addMade(made, index, part, legacy);
     const { content, reasoning_content, refusal } = this.#message;
     this.#message = { ...rest, content, refusal, reasoning_content };
     const logprobs = choice["logprobs"] as JsonObject | null;
@@ -103,6 +103,16 @@ class JoinedAnswer {
     const logprobs = this.#logprobs.content === null && this.#logprobs.refusal === null ? null : this.#logprobs;
     return { ...this.#last, id, created, model, route, choices: [{ ...choiceOf(this.#last), index: 0, message, logprobs, finish_reason: this.finish }], usage };
   }
+}
+
+function addMade(made: ToolCall, index: number, part: RoundPart, legacy: boolean): void {
+  const { function: called, extra_content: extra } = made;
+  const isOfFunction = isObject(called);
+  // the old form has room for one call of the client's
+  if (legacy && (!isOfFunction || !part.hides(called.name)) && part.calls.some(({ isShown }) => isShown)) return;
+  const id = part.callId(made.id, index);
+  if (isOfFunction) part.addCall(id, called.name, called.arguments, extra);
+  else part.addWhole({ ...made, id });
 }
 
 function choiceOf(body: JsonObject): JsonObject {

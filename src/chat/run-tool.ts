@@ -27,6 +27,12 @@ export interface ToolRunning {
   readonly tell: (activity: ToolActivity) => void;
   readonly spanId: string | null;
   readonly call: ToolCaller;
+  readonly results: ResultsSoFar;
+}
+
+/** Of all tools of one call: their results go from round to round, and are as many bytes together as a request may have. */
+export interface ResultsSoFar {
+  bytes: number;
 }
 
 /** What came of a call, before it is put into words. */
@@ -42,12 +48,12 @@ interface Ended {
 const MAX_NAME_TOLD = 128;
 
 /** `offered` null: nobody offered it, and it has the name of a server before it. Throws the signal's reason, or a guard's `policy_violation`. */
-export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, { label, round, tell, spanId, call }: ToolRunning): Promise<ToolOutcome> {
+export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, { label, round, tell, spanId, call, results }: ToolRunning): Promise<ToolOutcome> {
   const startedMs = call.elapsedMs();
   const name = toolCall.function.name.slice(0, MAX_NAME_TOLD);
   const place = { call_id: toolCall.id, server_label: offered?.server.label ?? label, tool: offered?.tool.name ?? name, round };
   tell({ type: "tool_start", ...place });
-  const ended = offered === null ? failed(`There is no tool ${JSON.stringify(name)}.`) : await called(toolCall, offered, spanId, call);
+  const ended = offered === null ? failed(`There is no tool ${JSON.stringify(name)}.`) : await called(toolCall, offered, spanId, call, results);
   const guarded = await lookedAt(ended, call);
   const durationMs = Math.round(call.elapsedMs() - startedMs);
   if (ended.error === null) tell({ type: "tool_end", ...place, duration_ms: durationMs });
@@ -64,7 +70,7 @@ export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, {
   };
 }
 
-async function called(toolCall: ToolCall, { server, tool, name }: OfferedTool, spanId: string | null, call: ToolCaller): Promise<Ended> {
+async function called(toolCall: ToolCall, { server, tool, name }: OfferedTool, spanId: string | null, call: ToolCaller, results: ResultsSoFar): Promise<Ended> {
   const { args, fault } = checkedArguments(toolCall.function.arguments, tool.inputSchema);
   if (args === null) return failed(fault);
   let result: ToolResult;
@@ -76,6 +82,9 @@ async function called(toolCall: ToolCall, { server, tool, name }: OfferedTool, s
     if (code === "internal_error") throw thrown;
     return { ...failed(code === "tool_timeout" ? `The tool did not answer within ${server.timeoutMs / 1000} s.` : "The server of the tool failed, or could not be reached."), code };
   }
+  const { maxBodyBytes } = call.snapshot.limits;
+  if (results.bytes + result.bytes > maxBodyBytes) return failed(`The result is too large: those of one conversation have at most ${maxBodyBytes} bytes together.`);
+  results.bytes += result.bytes;
   const { text, images } = toldResult(result, name);
   return { text, images, code: null, error: result.isError ? "The tool says that it failed." : null, bytes: result.bytes };
 }

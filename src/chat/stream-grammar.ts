@@ -210,8 +210,8 @@ export class StreamGrammar {
     }
     if (!isOpened(call)) {
       const opened = choice.calls.filter(isOpened).length;
-      // the old form has room for one call
-      if (legacy && opened > 0) return "";
+      // the old form has room for one call of the client's
+      if (legacy && opened > 0 && (this.#part === null || (call.name !== "" && !this.#part.hides(call.name)))) return "";
       call.held += text;
       this.#heldArguments += text.length;
       if (this.#heldArguments > MAX_HELD_ARGUMENTS) throw new MalformedAnswer("The provider's stream has arguments of tool calls without end, and no names of the calls.");

@@ -4,6 +4,7 @@
 // which some call ran here (text, reasoning and all calls of that round alone), each followed by the messages that answer those. Where the last turn has calls that
 // went to the client, it is the very turn that the client's message shows, and stands in its place; else that message follows, without what the turns before it said.
 import type { Message, ReasoningDetail, ToolCall } from "../core/chat.ts";
+import { isObject } from "../core/json.ts";
 
 /** Between the texts of two rounds, in the one text that the client gets. */
 export const BETWEEN_ROUNDS = "\n\n";
@@ -31,8 +32,9 @@ export function replayedTurns({ x_gateway_mcp: _mcp, ...shown }: Message, replay
 
 function isTurnOf({ tool_calls: calls = [], function_call: called }: Message, turn: Message | undefined): boolean {
   const made: readonly ToolCall[] = turn?.tool_calls ?? [];
-  if (called !== undefined && called !== null) return made.some(({ function: { name, arguments: text } }) => name === called.name && text === called.arguments);
-  return calls.length > 0 && calls.every(({ id }) => made.some((call) => call.id === id));
+  if (called !== undefined && called !== null) return made.some(({ function: one }) => isObject(one) && one.name === called.name && one.arguments === called.arguments);
+  const ids = new Set(made.map(({ id }) => id));
+  return calls.length > 0 && calls.every(({ id }) => ids.has(id));
 }
 
 function textOf(value: Message["content"] | Message["reasoning_content"]): string | null {

@@ -1,12 +1,12 @@
 // The rounds of one call with tools (decisions 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
 // the model, until it answers, calls what is the client's to run, or has had all its rounds. Plain answers and streams go by the same rules.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../core/chat.ts";
-import { asGatewayError } from "../core/errors.ts";
+import { asGatewayError, GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ToolActivity, ToolRun } from "../core/tool.ts";
 import { AnswerThread } from "./answer-thread.ts";
 import type { Call } from "./call.ts";
-import type { Tried } from "./complete.ts";
+import { admitAhead, type Tried } from "./complete.ts";
 import type { Prepared, RouteCandidate, RouteLeg } from "./legs.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 
@@ -21,6 +21,11 @@ export interface AfterRound {
   /** It ends although the model wants more of ours, and nothing else stands in the answer for it. */
   readonly isCut: boolean;
 }
+
+/** Of one call: what a model calls without end fills neither memory nor the record. */
+const MAX_RUNS = 1000;
+/** Calls that begin without leaving other requests a turn: looking at arguments may take long. */
+const TURN_MS = 10;
 
 export class ToolRounds {
   readonly thread: AnswerThread;
@@ -56,10 +61,13 @@ export class ToolRounds {
 
   /** Runs what the client has approved, before the first round. */
   async runApproved(tell: Tell): Promise<void> {
-    if (this.#session.approved.length > 0) await this.run(null, this.#session.approved, tell);
+    const { approved } = this.#session;
+    if (approved.length === 0) return;
+    await admitAhead(this.prepared(), this.#call);
+    await this.run(null, approved, tell);
   }
 
-  /** A round is over; this is the turn that it made. */
+  /** A round is over; this is the turn that it made. Throws `upstream_invalid_response` where it calls more than can run. */
   after(tried: Tried, turn: Message, finish: FinishReason | null): AfterRound {
     this.#last = tried;
     const calls = turn.tool_calls ?? [];
@@ -68,6 +76,7 @@ export class ToolRounds {
     // of what was cut off nobody knows whether it is whole
     const isWhole = finish !== "length" && finish !== "content_filter";
     if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) return { ours: [], ends: true, isCut: isWhole && ours.length === calls.length };
+    if (this.#runs.length + ours.length > MAX_RUNS) throw new GatewayError("upstream_invalid_response", `The model calls more tools than run in one call (${MAX_RUNS}).`);
     return { ours, ends: ours.length < calls.length, isCut: false };
   }
 
@@ -90,7 +99,7 @@ export class ToolRounds {
     this.#runs.push(...calls.map(({ id }) => ({ call_id: id })));
     this.#call.waitBegins();
     try {
-      return await Promise.all(calls.map((call, index) => this.#runOne(call, round, first + index, tell)));
+      return await Promise.all(await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, tell)));
     } catch (thrown) {
       // the others are not waited for
       this.#call.abandon(thrown);
@@ -98,6 +107,24 @@ export class ToolRounds {
     } finally {
       this.#call.waitEnds();
     }
+  }
+
+  /** In turns with other requests. */
+  async #begun(calls: readonly ToolCall[], begin: (call: ToolCall, index: number) => Promise<ToolOutcome>): Promise<readonly Promise<ToolOutcome>[]> {
+    const { clock } = this.#call.context;
+    const begun: Promise<ToolOutcome>[] = [];
+    let sinceMs = clock.monotonic();
+    for (const [index, call] of calls.entries()) {
+      const outcome = begin(call, index);
+      // all of them are waited for once the last has begun
+      outcome.catch(() => {});
+      begun.push(outcome);
+      if (clock.monotonic() - sinceMs < TURN_MS) continue;
+      await new Promise<void>((resume) => setImmediate(resume));
+      this.#call.signal.throwIfAborted();
+      sinceMs = clock.monotonic();
+    }
+    return begun;
   }
 
   async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {

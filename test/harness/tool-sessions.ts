@@ -49,7 +49,7 @@ export function sessionWorld(servers: Readonly<Record<string, ServerOfTest>>, { 
   const cancellation = new Cancellation();
   const registered = new Map(Object.entries(servers).map(([label, { settings }]) => [label, { ...REGISTERED, key: `default/default ${label}`, label, ...settings }]));
   const call = {
-    snapshot: { toolServers: { of: (tenantId: string, projectId: string) => (tenantId === "default" && projectId === "default" ? registered : new Map<string, ToolServer>()) } },
+    snapshot: { limits: { maxBodyBytes: 1_000_000 }, toolServers: { of: (tenantId: string, projectId: string) => (tenantId === "default" && projectId === "default" ? registered : new Map<string, ToolServer>()) } },
     signal: cancellation,
     waiting: <T>(answer: Promise<T>) => answer,
     elapsedMs: () => 0,
