@@ -65,7 +65,8 @@ class Strangers {
   mayTell({ tokenId, status, startedAtMs }: CallRecord): boolean {
     if (tokenId !== null || status !== 401) return true;
     const second = Math.floor(startedAtMs / 1000);
-    if (second !== this.#second) {
+    // calls are told in the order of their ends: one that began before the others is none of a new second
+    if (second > this.#second) {
       this.#second = second;
       this.#lines = 0;
     }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020";
+import addFormats from "ajv-formats";
 import { parse as parseYaml } from "yaml";
 import { configurationJsonSchema, configurationPage } from "../../docs/generate-configuration.ts";
 import { readEnvironment, VARIABLES } from "../../src/config/environment.ts";
@@ -68,7 +69,7 @@ describe("examples", () => {
 });
 
 describe("the JSON Schema", () => {
-  const validate = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, strictTypes: false, strictRequired: false }).compile(JSON.parse(configurationJsonSchema(families)) as object);
+  const validate = addFormats(new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, strictTypes: false, strictRequired: false })).compile(JSON.parse(configurationJsonSchema(families)) as object);
   const accepts = (text: string): boolean => validate(parseYaml(text));
 
   test.each(examples)("accepts %s", (name) => {

@@ -123,8 +123,8 @@ describe("headers of the request", () => {
   }
 
   test("[d2.10] the headers of a tool are checked as those of the call", async () => {
-    for (const type of ["mcp", "function"]) {
-      const outcomeWith = async (headers: unknown): Promise<string> => (await ask(gateway, { tools: [{ type, function: { name: "f" }, headers }] })).outcome;
+    for (const tool of [{ type: "mcp", server_label: "files" }, { type: "function", function: { name: "f" } }]) {
+      const outcomeWith = async (headers: unknown): Promise<string> => (await ask(gateway, { tools: [{ ...tool, headers }] })).outcome;
       for (const name of FORBIDDEN) expect([name, await outcomeWith({ [name]: "x" })]).toEqual([name, `400 header_not_allowed tools[0].headers.${name}`]);
       expect(await outcomeWith({ "x-a": "a\r\nb" })).toBe("400 invalid_request tools[0].headers.x-a");
     }

@@ -78,10 +78,7 @@ export const mistral: OpenAICompatibleRow = {
   keyVariables: ["MISTRAL_API_KEY"],
   verified: { source: "https://github.com/mistralai/client-python", date: "2026-11-20" },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "prediction" && name !== "prompt_cache_key"), "stream_options", "logit_bias", "logprobs", "top_logprobs", "user", "video_url"],
-  cells: {
-    tools: { support: "native", note: "an empty list is left out" },
-    reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] },
-  },
+  cells: { tools: { support: "native", note: "an empty list is left out" }, reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] } },
   renames: { max_completion_tokens: "max_tokens", seed: "random_seed" },
   rewrites: { tools: toolsUnlessEmpty },
   blocks: { file, document },
