@@ -3,7 +3,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { DatadogSettings } from "./datadog-settings.ts";
 import { openTraceSink } from "./otlp-sink.ts";
-import type { Dialect } from "./otlp/record-spans.ts";
+import type { Dialect } from "./otlp/call-spans.ts";
 import { saidContent } from "./otlp/said-content.ts";
 import type { Sink } from "./sink.ts";
 

@@ -10,7 +10,7 @@ import type { Integration } from "./integration-settings.ts";
 import { openSink } from "./open-sink.ts";
 import type { MetricsExport, MetricsWatch } from "./otlp-metrics.ts";
 import { ParsedCalls, type ParsedLine } from "./parsed-calls.ts";
-import { type Queued, type QueueWatch, type Receiver, SinkQueue } from "./sink-queue.ts";
+import { type QueueWatch, type Receiver, SinkQueue } from "./sink-queue.ts";
 import type { RecordedCall } from "./sink.ts";
 import type { TraceBase } from "./trace-fields.ts";
 
@@ -70,7 +70,6 @@ function metricsWatch(integration: number, figures: SharedFigures, tell: (news: 
 
 function openQueues(integrations: readonly Integration[], figures: SharedFigures, tell: (news: IntegrationNews) => void): readonly OpenQueue[] {
   const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) => new SinkQueue<T>({ open, delivery: integration.settings.delivery, watch: watchOf(index, figures, tell), clock: systemClock, random: Math.random });
-  const everybody = 2 ** integrations.length - 1;
   return integrations.map((integration, index): OpenQueue => {
     const { settings } = integration;
     if (settings.type === "callback") {
@@ -81,9 +80,9 @@ function openQueues(integrations: readonly Integration[], figures: SharedFigures
     const counting = "otlp" in settings && settings.otlp.metrics !== null ? openCounting(settings, metricsWatch(index, figures, tell)) : null;
     return {
       take(handed) {
-        const line = parsed.of(handed, handed.mask === everybody);
+        const line = parsed.of(handed, integrations.length);
         counting?.count(line);
-        queue.add(settings.content ? withContent(line) : withoutContent(line));
+        queue.add({ units: line.units, value: () => line.taken(settings.content) });
       },
       async end(ms) {
         await Promise.all([queue.end(ms), counting?.end(ms)]);
@@ -114,15 +113,6 @@ function openCounting(settings: TraceBase, watch: MetricsWatch): { count(line: P
 
 /** Sinks that get the same line share what was parsed of it. */
 const parsed = new ParsedCalls();
-
-const withContent = (line: ParsedLine): Queued<RecordedCall> => ({ units: line.units, value: () => line.call() });
-const withoutContent = (line: ParsedLine): Queued<RecordedCall> => ({
-  units: line.units,
-  value: () => {
-    const call = line.call();
-    return call.content === null ? call : { record: call.record, content: null };
-  },
-});
 
 function takeBlock(block: string, queues: readonly OpenQueue[], figures: SharedFigures): void {
   const lines = block.split("\n");

@@ -6,7 +6,8 @@ import type { RecordedCall, Sink } from "./sink.ts";
 import type { LangfuseSettings } from "./langfuse-settings.ts";
 import { type Attributes, cut, prefixed } from "./otlp/attributes.ts";
 import { openTraceSink } from "./otlp-sink.ts";
-import type { Dialect, SpanPart } from "./otlp/record-spans.ts";
+import type { Dialect } from "./otlp/call-spans.ts";
+import type { SpanPart } from "./otlp/record-spans.ts";
 import { inputMessage, outputMessage } from "./otlp/said-content.ts";
 
 export function openLangfuseSink(settings: LangfuseSettings, clock?: Pick<Clock, "now">): Sink {

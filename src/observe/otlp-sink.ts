@@ -4,9 +4,9 @@ import { systemClock } from "../core/clock.ts";
 import { ProtobufWriter } from "../wire/protobuf.ts";
 import { exportTo } from "./otlp/exporter.ts";
 import { openInference } from "./otlp/open-inference.ts";
-import { type Dialect, spansOf } from "./otlp/record-spans.ts";
+import { type Dialect, spansOf } from "./otlp/call-spans.ts";
 import { saidContent } from "./otlp/said-content.ts";
-import { encodeSpans, type Span } from "./otlp/span.ts";
+import { type EncodedSpan, encodeSpans } from "./otlp/span.ts";
 import type { OtlpSettings } from "./otlp-settings.ts";
 import { type RecordedCall, type Rejected, type Sink, SinkFault } from "./sink.ts";
 import type { TraceBase } from "./trace-fields.ts";
@@ -25,7 +25,7 @@ export function openTraceSink({ otlp: { traces, resource, gzip }, trace }: Pick<
   /** A record of which no spans can be made would be none the better for another try. Throws SinkFault. */
   const encoded = (calls: readonly RecordedCall[]) => {
     try {
-      const spans: Span[] = [];
+      const spans: EncodedSpan[] = [];
       let sent = 0;
       for (const call of calls) {
         if (call.record.trace === null || !isSent(call.record.trace, trace.sampleRatio)) continue;

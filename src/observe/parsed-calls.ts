@@ -1,11 +1,14 @@
-// Lines of calls in the thread of the sinks: each is parsed once for all sinks, when the first of them sends it. What was parsed weighs several times its text, so only
-// the newest stay parsed; a call that waits long for a receiver waits as text.
+// Lines of calls in the thread of the sinks: each is parsed once for all sinks, when the first of them sends it, and not kept when the last has it. What was parsed weighs
+// several times its text, so only the newest stay parsed; a call that waits long for a receiver waits as text.
 import { type HandedLine, recordedCall } from "./integration-line.ts";
 import type { RecordedCall } from "./sink.ts";
 
 export interface ParsedLine {
   readonly units: number;
+  /** For a look at it now. */
   call(): RecordedCall;
+  /** For one of the sinks that get it, which may ask again. */
+  taken(withContent: boolean): RecordedCall;
 }
 
 const MOST_PARSED = 2048;
@@ -14,11 +17,15 @@ const MOST_UNITS = 8 * 1024 * 1024;
 class Line implements ParsedLine {
   readonly text: string;
   parsed: RecordedCall | null = null;
-  readonly #parsedNow: (line: Line) => void;
+  #withoutContent: RecordedCall | null = null;
+  /** Sinks that have not asked for it yet. */
+  #waiting: number;
+  readonly #kept: ParsedCalls;
 
-  constructor(text: string, parsedNow: (line: Line) => void) {
+  constructor(text: string, sinks: number, kept: ParsedCalls) {
     this.text = text;
-    this.#parsedNow = parsedNow;
+    this.#waiting = sinks;
+    this.#kept = kept;
   }
 
   get units(): number {
@@ -27,10 +34,24 @@ class Line implements ParsedLine {
 
   call(): RecordedCall {
     if (this.parsed !== null) return this.parsed;
-    this.parsed = recordedCall(this.text);
-    const { parsed } = this;
-    this.#parsedNow(this);
+    const parsed = recordedCall(this.text);
+    this.parsed = parsed;
+    this.#kept.add(this);
     return parsed;
+  }
+
+  taken(withContent: boolean): RecordedCall {
+    const call = this.call();
+    // the same one for all of them: what is made of it is kept beside it
+    const taken = withContent || call.content === null ? call : (this.#withoutContent ??= { record: call.record, content: null });
+    this.#waiting -= 1;
+    if (this.#waiting <= 0) this.#kept.drop(this);
+    return taken;
+  }
+
+  forget(): void {
+    this.parsed = null;
+    this.#withoutContent = null;
   }
 }
 
@@ -41,24 +62,35 @@ export class ParsedCalls {
   readonly #parsed = new Set<Line>();
   #units = 0;
 
-  /** `isForAll`: all sinks get it, as they get the rest of its block. */
-  of(handed: HandedLine, isForAll: boolean): ParsedLine {
+  /** `sinks`: of how many there are, all of which get the rest of its block. */
+  of(handed: HandedLine, sinks: number): ParsedLine {
     if (this.#last?.of === handed) return this.#last.line;
-    const line = new Line(isForAll ? handed.text : ownText(handed.text), this.#remember);
+    const getting = bits(handed.mask);
+    const line = new Line(getting === sinks ? handed.text : ownText(handed.text), getting, this);
     this.#last = { of: handed, line };
     return line;
   }
 
-  readonly #remember = (line: Line): void => {
+  add(line: Line): void {
     this.#parsed.add(line);
     this.#units += line.units;
     for (const oldest of this.#parsed) {
       if (this.#parsed.size <= MOST_PARSED && this.#units <= MOST_UNITS) return;
-      this.#parsed.delete(oldest);
-      this.#units -= oldest.units;
-      oldest.parsed = null;
+      this.drop(oldest);
     }
-  };
+  }
+
+  drop(line: Line): void {
+    if (!this.#parsed.delete(line)) return;
+    this.#units -= line.units;
+    line.forget();
+  }
+}
+
+function bits(mask: number): number {
+  let count = 0;
+  for (let left = mask; left !== 0; left &= left - 1) count += 1;
+  return count;
 }
 
 /** A piece of a block keeps the whole block in memory, and a sink that gets one call of a hundred would keep a hundred blocks. */

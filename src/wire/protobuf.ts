@@ -26,6 +26,11 @@ export class ProtobufWriter {
     this.#at = 0;
   }
 
+  /** What was written; it stands until something else is. */
+  get written(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.subarray(0, this.#at);
+  }
+
   /** A copy of what was written. */
   bytes(): Uint8Array<ArrayBuffer> {
     return this.#bytes.slice(0, this.#at);

@@ -5,7 +5,7 @@ import { encodeSpans, type Span } from "../../src/observe/otlp/span.ts";
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";
 import { type GatewayProcess, startGateway } from "./gateway-process.ts";
 import { type OtlpReceiver, otlpReceiver } from "./otlp-receiver.ts";
-import type { ReceivedSpan } from "./otlp-messages.ts";
+import { encodedSpan, type ReceivedSpan } from "./otlp-messages.ts";
 import { openToolServer, said } from "./tool-server.ts";
 
 export interface TracedServices {
@@ -31,7 +31,7 @@ function service(name: string, receiverUrl: string) {
   const writer = new ProtobufWriter();
   return async (parent: Parent | null, own: Parent, parts: Pick<Span, "name" | "kind" | "startMs">): Promise<void> => {
     const span: Span = { ...own, parentSpanId: parent?.spanId ?? null, hasRemoteParent: parent !== null, traceState: null, endMs: Date.now(), attributes: {}, error: null, ...parts };
-    await fetch(`${receiverUrl}/v1/traces`, { method: "POST", headers: { "content-type": "application/x-protobuf" }, body: encodeSpans(writer, { attributes: { "service.name": name } }, [span]) });
+    await fetch(`${receiverUrl}/v1/traces`, { method: "POST", headers: { "content-type": "application/x-protobuf" }, body: encodeSpans(writer, { attributes: { "service.name": name } }, [encodedSpan(span)]) });
   };
 }
 

@@ -2,8 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import type { CallContent } from "../../src/core/content.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import { datadog } from "../../src/observe/datadog-sink.ts";
+import { langfuse } from "../../src/observe/langfuse-sink.ts";
 import { openInference } from "../../src/observe/otlp/open-inference.ts";
-import { type Dialect, spansOf } from "../../src/observe/otlp/record-spans.ts";
+import { type Dialect, spansOf } from "../../src/observe/otlp/call-spans.ts";
 import { saidContent } from "../../src/observe/otlp/said-content.ts";
 import { encodeSpans } from "../../src/observe/otlp/span.ts";
 import type { RecordedCall } from "../../src/observe/sink.ts";
@@ -108,6 +110,24 @@ describe("spans of a call", () => {
       expect(name.length).toBeLessThan(1100);
       for (const value of Object.values(attributes)) if (typeof value === "string") expect(value.length).toBeLessThanOrEqual(1024);
     }
+  });
+});
+
+describe("several receivers", () => {
+  test("[d11.4] each gets the whole span, with names of its own and none of another's, whoever was first", () => {
+    const dialects: readonly (readonly Dialect[])[] = [[saidContent], [saidContent, openInference], [langfuse({ session: "session_id", tags: "tags", traceName: "trace_name" })], [saidContent, datadog]];
+    const parts = { traceId: TRACE, metadata: { session_id: "s" }, tools: [toolOf()] };
+    const alone = dialects.map((each) => received(tracedCall(parts, CONTENT), each));
+    const call = tracedCall(parts, CONTENT);
+    for (const order of [[0, 1, 2, 3], [3, 2, 1, 0, 3]]) for (const index of order) expect(received(call, dialects[index]!)).toEqual(alone[index]!);
+    expect(alone.map(([whole]) => whole!.attributes["gen_ai.operation.name"])).toEqual(["chat", "chat", "chat", "invoke_workflow"]);
+    expect(alone.map(([whole]) => Object.keys(whole!.attributes).some((name) => name.startsWith("langfuse.")))).toEqual([false, false, true, false]);
+  });
+
+  test("[d11.3] what one of them may have of what was said goes to no other", () => {
+    const { record, content } = tracedCall({}, CONTENT);
+    expect(received({ record, content }, [saidContent])[0]!.attributes["gen_ai.input.messages"]).toBeString();
+    for (const dialect of [saidContent, openInference, langfuse({ session: "s", tags: "t", traceName: "n" })]) expect(JSON.stringify(received({ record, content: null }, [dialect]).map(({ attributes }) => Object.values(attributes).map(String)))).not.toContain("cat");
   });
 });
 

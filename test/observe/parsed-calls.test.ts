@@ -17,11 +17,24 @@ test("a line says what it is, for whom, and the record and content as they were,
 test("sinks that get the same line get the same call, and old ones are parsed again when they are asked for", () => {
   const parsed = new ParsedCalls();
   const lines = Array.from({ length: 5000 }, () => readLine(lineOf("end", 3, JSON.stringify(recordOf()), null)));
-  const first = parsed.of(lines[0]!, true);
-  expect(parsed.of(lines[0]!, true)).toBe(first);
+  const first = parsed.of(lines[0]!, 2);
+  expect(parsed.of(lines[0]!, 2)).toBe(first);
   const call = first.call();
   expect(first.call()).toBe(call);
-  for (const line of lines.slice(1)) parsed.of(line, false).call();
+  for (const line of lines.slice(1)) parsed.of(line, 2).call();
   expect(first.call()).not.toBe(call);
   expect(first.call()).toEqual(call);
+});
+
+test("what all sinks have is not kept parsed, and what is without content is the same call for each", () => {
+  const parsed = new ParsedCalls();
+  const content = { messages: [{ role: "user" as const, content: "said" }], tools: [], answers: [] };
+  const line = parsed.of(readLine(lineOf("end", 7, JSON.stringify(recordOf()), JSON.stringify(content))), 5);
+  const [withContent, without, again] = [line.taken(true), line.taken(false), line.taken(false)];
+  expect([withContent.content, without.content]).toEqual([content, null]);
+  expect([again, without.record]).toEqual([without, withContent.record]);
+  expect(again).toBe(without);
+  // the last of the three has asked
+  expect(line.call()).not.toBe(withContent);
+  expect(line.taken(true)).toEqual(withContent);
 });

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";
 import { encodeSpans } from "../../src/observe/otlp/span.ts";
 import type { AttributeValue } from "../../src/observe/otlp/attributes.ts";
-import { decodeTraces } from "../harness/otlp-messages.ts";
+import { decodeTraces, encodedSpan } from "../harness/otlp-messages.ts";
 
 function written(write: (writer: ProtobufWriter) => void): string {
   const writer = new ProtobufWriter();
@@ -57,7 +57,7 @@ test("attributes of any size come back as they were, spans of any length in one 
       const spans = all.map((attributes, index) => ({
         traceId: "1".repeat(32), spanId: index.toString(16).padStart(16, "0"), parentSpanId: null, hasRemoteParent: false, traceState: null, name: `span ${index}`, kind: "client" as const, startMs: index, endMs: index + 1, attributes, error: index % 2 === 0 ? null : "why",
       }));
-      const received = decodeTraces(encodeSpans(writer, { attributes: { "service.name": "test" } }, spans));
+      const received = decodeTraces(encodeSpans(writer, { attributes: { "service.name": "test" } }, spans.map(encodedSpan)));
       expect(received.map((span) => [span.name, span.status.message])).toEqual(spans.map((span) => [span.name, span.error ?? ""]));
       for (const [index, span] of received.entries()) expect(Object.entries(span.attributes)).toEqual(Object.entries(all[index]!).map(([key, given]) => [key, told(given)]));
     }),

@@ -22,7 +22,8 @@ export interface ExportTarget {
 
 /** Gives what the receiver says that it did not take; null: it took all. Throws SinkFault. */
 export async function exportTo({ url, headers, gzip }: ExportTarget, message: Uint8Array<ArrayBuffer>, signal: AbortSignal, clock: Pick<Clock, "now">): Promise<PartialSuccess | null> {
-  const body = gzip ? Bun.gzipSync(message, { level: GZIP_LEVEL }) : message;
+  // a copy either way: what is sent is read later
+  const body = gzip ? Bun.gzipSync(message, { level: GZIP_LEVEL }) : message.slice();
   const own = { "content-type": "application/x-protobuf", "user-agent": `dragoman/${VERSION}`, ...(gzip && { "content-encoding": "gzip" }) };
   const taken = await post({ url, headers: { ...headers, ...own }, body, isRetryable: (status) => RETRYABLE.has(status) }, signal, clock);
   return readPartialSuccess(taken.body);

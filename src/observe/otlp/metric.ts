@@ -103,7 +103,7 @@ function bucketOf(value: number, bounds: readonly number[]): number {
   return index;
 }
 
-/** Null: nothing has been counted. */
+/** It stands until something else is written. Null: nothing has been counted. */
 export function encodeMetrics(writer: ProtobufWriter, { attributes }: Resource, { startMs, points }: Collected, temporality: Temporality, nowMs: number): Uint8Array<ArrayBuffer> | null {
   if (points.size === 0) return null;
   writer.clear();
@@ -114,7 +114,7 @@ export function encodeMetrics(writer: ProtobufWriter, { attributes }: Resource, 
   for (const [instrument, series] of points) writeMetric(writer, instrument, series.values(), { startMs, nowMs, temporality });
   writer.end(scopeMetrics);
   writer.end(resourceMetrics);
-  return writer.bytes();
+  return writer.written;
 }
 
 interface Interval {

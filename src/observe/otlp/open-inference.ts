@@ -3,7 +3,7 @@ import type { Message, ToolCall, Usage } from "../../core/chat.ts";
 import type { CallContent, SaidAnswer } from "../../core/content.ts";
 import type { CallRecord } from "../../core/record.ts";
 import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
-import type { Dialect } from "./record-spans.ts";
+import type { Dialect } from "./call-spans.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {
   if (part.of === "tool") return { "openinference.span.kind": "TOOL", "tool.name": cut(part.run.tool), "tool_call.id": cut(part.run.callId) };

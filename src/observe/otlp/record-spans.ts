@@ -1,11 +1,10 @@
-// The spans of a call: one of the whole, one under it for each attempt and for each tool. Names are those of OpenTelemetry's conventions for generative AI and MCP
+// The spans of a record: one of the whole, one under it for each attempt and for each tool. Names are those of OpenTelemetry's conventions for generative AI and MCP
 // (https://opentelemetry.io/docs/specs/semconv/gen-ai/), what is the gateway's own stands under `dragoman.`, and the client's metadata under a prefix of its own.
 import type { Usage } from "../../core/chat.ts";
 import type { Attempt, CallRecord, UsageSource } from "../../core/record.ts";
 import type { ToolRun } from "../../core/tool.ts";
 import type { TraceContext } from "../../core/trace.ts";
-import type { RecordedCall } from "../sink.ts";
-import { type Attributes, cut, type Double, merged, prefixed } from "./attributes.ts";
+import { type Attributes, cut, type Double, prefixed } from "./attributes.ts";
 import type { Span } from "./span.ts";
 
 export type SpanPart =
@@ -13,30 +12,30 @@ export type SpanPart =
   | { readonly of: "attempt"; readonly attempt: Attempt; readonly isAnswer: boolean }
   | { readonly of: "tool"; readonly run: ToolRun };
 
-/** Further attributes of a span, for receivers with names of their own. Those of the same name win. */
-export type Dialect = (call: RecordedCall, part: SpanPart) => Attributes;
+/** A span, and what of the call it tells. */
+export interface RecordSpan {
+  readonly part: SpanPart;
+  readonly span: Span;
+}
 
 /** Ends that an attempt or a tool came to from this side: no failure of its own. */
 const ENDED_HERE: ReadonlySet<string | null> = new Set(["superseded", "client_closed"]);
 const CALL: SpanPart = { of: "call" };
 
-/** None where the call is not traced, its trace is not kept, or nobody was to be called. */
-export function spansOf(call: RecordedCall, dialects: readonly Dialect[]): readonly Span[] {
-  const { record } = call;
-  const { trace } = record;
-  if (trace === null || !trace.sampled || record.explained) return [];
-  const more = (attributes: Attributes, part: SpanPart): Attributes => (dialects.length === 0 ? attributes : merged([attributes, ...dialects.map((dialect) => dialect(call, part))]));
+/** Of a call that is traced, without what receivers have names of their own for. */
+export function recordSpans(record: CallRecord, trace: TraceContext): readonly RecordSpan[] {
   const answer = answeringAttempt(record);
-  const attempts = record.attempts.flatMap((attempt, index) => {
+  const spans: RecordSpan[] = [{ part: CALL, span: callSpan(record, trace, callAttributes(record)) }];
+  for (const [index, attempt] of record.attempts.entries()) {
     const { spanId } = attempt;
     const isAnswer = attempt === answer;
-    return spanId === null ? [] : [attemptSpan(record, trace, { ...attempt, spanId }, more(attemptAttributes(record, attempt, index, isAnswer), { of: "attempt", attempt, isAnswer }))];
-  });
-  const tools = record.tools.flatMap((run) => {
+    if (spanId !== null) spans.push({ part: { of: "attempt", attempt, isAnswer }, span: attemptSpan(record, trace, { ...attempt, spanId }, attemptAttributes(record, attempt, index, isAnswer)) });
+  }
+  for (const run of record.tools) {
     const { spanId } = run;
-    return spanId === null ? [] : [toolSpan(record, trace, { ...run, spanId }, more(toolAttributes(run), { of: "tool", run }))];
-  });
-  return [callSpan(record, trace, more(callAttributes(record), CALL)), ...attempts, ...tools];
+    if (spanId !== null) spans.push({ part: { of: "tool", run }, span: toolSpan(record, trace, { ...run, spanId }, toolAttributes(run)) });
+  }
+  return spans;
 }
 
 /** The one whose answer the client got; null: none. */
@@ -62,7 +61,6 @@ function callSpan(record: CallRecord, trace: TraceContext, attributes: Attribute
 function callAttributes(record: CallRecord): Attributes {
   const { code, usage, cost } = record;
   return {
-    "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": record.provider ?? undefined,
     "gen_ai.request.model": cut(record.modelAsked),
     "gen_ai.request.stream": record.stream || undefined,

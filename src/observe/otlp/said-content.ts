@@ -4,7 +4,7 @@ import type { Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, SaidAnswer } from "../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Attributes } from "./attributes.ts";
-import type { Dialect } from "./record-spans.ts";
+import type { Dialect } from "./call-spans.ts";
 
 /** On the span of the whole call: it is what the caller said and got. */
 export const saidContent: Dialect = ({ content }, part) => (content === null || part.of !== "call" ? {} : contentAttributes(content));

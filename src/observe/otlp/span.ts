@@ -20,6 +20,12 @@ export interface Span {
   readonly error: string | null;
 }
 
+/** A span whose fields are written already, but for some of its attributes. */
+export interface EncodedSpan {
+  readonly fields: Uint8Array;
+  readonly more: readonly Attributes[];
+}
+
 /** Who exports. */
 export interface Resource {
   readonly attributes: Attributes;
@@ -28,21 +34,28 @@ export interface Resource {
 /** Of OpenTelemetry's own names; those of `gen_ai` and `mcp` are moved on apart from them. */
 const SCOPE = "dragoman";
 const KINDS = { server: 2, client: 3 } as const;
+const ATTRIBUTES = 9;
 const ERROR = 2;
 const SAMPLED = 0x01;
 const KNOWS_IF_REMOTE = 0x100;
 const IS_REMOTE = 0x200;
 
-export function encodeSpans(writer: ProtobufWriter, { attributes }: Resource, spans: Iterable<Span>): Uint8Array<ArrayBuffer> {
+/** It stands until something else is written. */
+export function encodeSpans(writer: ProtobufWriter, { attributes: exporter }: Resource, spans: readonly EncodedSpan[]): Uint8Array<ArrayBuffer> {
   writer.clear();
   const resourceSpans = writer.begin(1);
-  writeResource(writer, attributes);
+  writeResource(writer, exporter);
   const scopeSpans = writer.begin(2);
   writeScope(writer);
-  for (const span of spans) writeSpan(writer, span);
+  for (const { fields, more } of spans) {
+    const span = writer.begin(2);
+    writer.raw(fields);
+    for (const attributes of more) writeAttributes(writer, ATTRIBUTES, attributes);
+    writer.end(span);
+  }
   writer.end(scopeSpans);
   writer.end(resourceSpans);
-  return writer.bytes();
+  return writer.written;
 }
 
 export function writeResource(writer: ProtobufWriter, attributes: Attributes): void {
@@ -58,8 +71,8 @@ export function writeScope(writer: ProtobufWriter): void {
   writer.end(scope);
 }
 
-function writeSpan(writer: ProtobufWriter, span: Span): void {
-  const start = writer.begin(2);
+/** The fields of a span's message. */
+export function writeSpanFields(writer: ProtobufWriter, span: Span): void {
   writer.hex(1, span.traceId);
   writer.hex(2, span.spanId);
   if (span.traceState !== null) writer.text(3, span.traceState);
@@ -68,7 +81,7 @@ function writeSpan(writer: ProtobufWriter, span: Span): void {
   writer.integer(6, KINDS[span.kind]);
   writer.nanoseconds(7, span.startMs);
   writer.nanoseconds(8, Math.max(span.startMs, span.endMs));
-  writeAttributes(writer, 9, span.attributes);
+  writeAttributes(writer, ATTRIBUTES, span.attributes);
   if (span.error !== null) {
     const status = writer.begin(15);
     writer.text(2, span.error);
@@ -76,5 +89,4 @@ function writeSpan(writer: ProtobufWriter, span: Span): void {
     writer.end(status);
   }
   writer.fixed32(16, SAMPLED | KNOWS_IF_REMOTE | (span.hasRemoteParent ? IS_REMOTE : 0));
-  writer.end(start);
 }
