@@ -260,7 +260,8 @@ export class Call {
   }
 
   beginAttempt(target: Target): Attempt {
-    const attempt: Attempt = { provider: target.providerId, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: this.newSpanId(), usage: null, usageSource: null, status: null, code: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
+    const vendor = this.context.providers.get(target.family)?.vendor ?? target.family;
+    const attempt: Attempt = { provider: target.providerId, vendor, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: this.newSpanId(), usage: null, usageSource: null, status: null, code: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
     this.record.attempts.push(attempt);
     return attempt;
   }

@@ -12,7 +12,10 @@ export type UsageSource = "provider" | "estimated";
 export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "passed";
 
 export interface Attempt {
+  /** Its id in the configuration. */
   readonly provider: string;
+  /** Who that is, by OpenTelemetry's list of vendors, or the family's own id; null: it was not noted. */
+  readonly vendor: string | null;
   readonly model: string;
   /** The round of tools that it belongs to, from 1. */
   readonly round: number;

@@ -140,6 +140,8 @@ export interface Provider {
   /** Id of the family or row: what stands before the colon of a model. */
   readonly id: string;
   readonly label: string;
+  /** The vendor by its name in OpenTelemetry's list (https://opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai/). Absent: it has none there, or its own id. */
+  readonly vendor?: string;
   /** The vendor's page for this API. */
   readonly docs: string;
   /** What the vendor's own client library takes as its base URL, with settings in braces; null where every user has their own. */

@@ -49,7 +49,7 @@ describe("a trace from the caller through the gateway to whom it calls", () => {
     for (let tries = 0; tries < 60 && !services.receiver.metrics().some((metric) => metric.name === name); tries++) await Bun.sleep(50);
     const metric = services.receiver.metrics().findLast((one) => one.name === name)!;
     expect([metric.type, metric.unit, metric.temporality, metric.resource["service.name"]]).toEqual(["histogram", "s", "cumulative", "dragoman"]);
-    expect(metric.points.map(({ attributes }) => attributes["gen_ai.provider.name"])).toContain("one");
+    expect(metric.points.map(({ attributes }) => [attributes["dragoman.provider"], attributes["gen_ai.provider.name"]])).toContainEqual(["one", "custom"]);
     await services.call(ASK);
     await services.gateway.stop();
     const calls = services.receiver.metrics().findLast((one) => one.name === "dragoman.calls")!;

@@ -30,8 +30,8 @@ describe("what is counted", () => {
     expect(duration.points[0]!.bounds).toEqual([0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]);
     expect(duration.points.map(({ attributes, sum, buckets }) => [attributes, sum, buckets!.findIndex((count) => count === 1n)])).toEqual([
       // 10 ms stand in the bucket up to 10 ms
-      [{ "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "error.type": "upstream_error" }, 0.01, 0],
-      [{ "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o", "gen_ai.response.model": "gpt-4o" }, 0.078, 3],
+      [{ "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "dragoman.provider": "mine", "error.type": "upstream_error" }, 0.01, 0],
+      [{ "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "dragoman.provider": "mine", "gen_ai.request.model": "gpt-4o", "gen_ai.response.model": "gpt-4o" }, 0.078, 3],
     ]);
     const tokens = metric(metrics, "gen_ai.client.token.usage");
     expect([tokens.unit, tokens.points.map(({ attributes, sum, count, min, max }) => [attributes["gen_ai.token.type"], sum, count, min, max])]).toEqual(["{token}", [["input", 10, 1n, 10, 10], ["output", 5, 1n, 5, 5]]]);

@@ -79,6 +79,25 @@ describe("spans of a call", () => {
     }
   });
 
+  test("[d11.4] a stream that failed behind its first content is an error, and says the status that was sent", () => {
+    const failed = { stream: true, status: 502, code: "upstream_error" as const, attempts: [attemptOf({ code: "upstream_error" })] };
+    const said = (parts: Parameters<typeof tracedCall>[0]): readonly unknown[] => received(tracedCall(parts)).map(({ status, attributes }) => [status.code, status.message, attributes["error.type"], attributes["http.response.status_code"]]);
+    const attempt = ["error", "upstream_error", "upstream_error", 200n];
+    expect(said({ ...failed, firstContentMs: 55 })).toEqual([["error", "upstream_error", "upstream_error", 200n], attempt]);
+    expect(said({ ...failed, firstContentMs: null })).toEqual([["error", "upstream_error", "upstream_error", 502n], attempt]);
+    expect(said({ ...failed, stream: false, firstContentMs: 55 })).toEqual([["error", "upstream_error", "upstream_error", 502n], attempt]);
+    expect(said({ stream: true, status: 499, code: "client_closed", cancelled: true, firstContentMs: 55 })[0]).toEqual(["unset", "", "client_closed", 200n]);
+  });
+
+  test("[d11.4] a provider is named by the conventions' list, and by its id here beside it; where nobody was called, none is named", () => {
+    const names = (parts: Parameters<typeof tracedCall>[0]): readonly unknown[] => received(tracedCall(parts)).map(({ attributes }) => [attributes["gen_ai.provider.name"], attributes["dragoman.provider"]]);
+    const other = attemptOf({ provider: "eu", vendor: "azure.ai.openai", code: "upstream_error" });
+    expect(names({ attempts: [other, attemptOf()] })).toEqual([["openai", "mine"], ["azure.ai.openai", "eu"], ["openai", "mine"]]);
+    expect(names({ attempts: [], code: "rate_limit_exceeded", status: 429 })).toEqual([[undefined, "mine"]]);
+    // a record of an earlier version
+    expect(names({ attempts: [attemptOf({ vendor: null })] })).toEqual([["mine", "mine"], ["mine", "mine"]]);
+  });
+
   test("[d11.1] the client's metadata stands apart from the gateway's own, untouched, whatever it is called", () => {
     const metadata = JSON.parse('{"team":"blue","tenant":"theirs","n":1.5,"whole":3,"no":false,"list":["a","b"],"mixed":["a",1],"nested":{"a":{"b":null}},"nothing":null,"__proto__":{"polluted":1},"constructor":"x","ein Schlüssel":"ü","dragoman.tenant":"theirs"}') as JsonObject;
     const { attributes } = received(tracedCall({ metadata }))[0]!;
@@ -119,7 +138,7 @@ describe("several receivers", () => {
     const parts = { traceId: TRACE, metadata: { session_id: "s" }, tools: [toolOf()] };
     const alone = dialects.map((each) => received(tracedCall(parts, CONTENT), each));
     const call = tracedCall(parts, CONTENT);
-    for (const order of [[0, 1, 2, 3], [3, 2, 1, 0, 3]]) for (const index of order) expect(received(call, dialects[index]!)).toEqual(alone[index]!);
+    for (const order of [[0, 1, 2, 3], [3, 2, 1, 0, 3]]) expect(order.map((index) => received(call, dialects[index]))).toEqual(order.map((index) => alone[index]!));
     expect(alone.map(([whole]) => whole!.attributes["gen_ai.operation.name"])).toEqual(["chat", "chat", "chat", "invoke_workflow"]);
     expect(alone.map(([whole]) => Object.keys(whole!.attributes).some((name) => name.startsWith("langfuse.")))).toEqual([false, false, true, false]);
   });

@@ -4,6 +4,7 @@ import type { Attempt, CallRecord } from "../../core/record.ts";
 import type { ToolRun } from "../../core/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
 import type { Instrument, MetricSums } from "./metric.ts";
+import { sentStatus, vendorOf } from "./record-spans.ts";
 
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const FIRST_TOKEN_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -42,10 +43,10 @@ export function countCall(record: CallRecord, sums: MetricSums): void {
 }
 
 function countAttempt({ stream, totalMs }: CallRecord, attempt: Attempt, sums: MetricSums): void {
-  const { provider, code, usage, usageSource, startMs, firstContentMs } = attempt;
+  const { provider, vendor, code, usage, usageSource, startMs, firstContentMs } = attempt;
   const model = code === null ? cut(attempt.model) : undefined;
   const key = `${provider} ${code} ${model}`;
-  const attributes = (more: Attributes = {}): Attributes => ({ ...CHAT, "gen_ai.provider.name": provider, "gen_ai.request.model": model, "gen_ai.response.model": model, ...more });
+  const attributes = (more: Attributes = {}): Attributes => ({ ...CHAT, "gen_ai.provider.name": vendor ?? provider, "dragoman.provider": provider, "gen_ai.request.model": model, "gen_ai.response.model": model, ...more });
   sums.add(INSTRUMENTS.clientDuration, key, Math.max(0, (attempt.totalMs ?? totalMs) - startMs) / 1000, () => attributes({ "error.type": code ?? undefined }));
   if (stream && firstContentMs !== null) sums.add(INSTRUMENTS.clientFirstChunk, key, Math.max(0, firstContentMs - startMs) / 1000, () => attributes({ "error.type": code ?? undefined }));
   if (usage === null || usageSource !== "provider") return;
@@ -64,10 +65,12 @@ function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): voi
 }
 
 function countAnswer(record: CallRecord, sums: MetricSums): void {
-  const { code, status, stream, provider, cost } = record;
+  const { code, stream, provider, cost } = record;
+  const status = sentStatus(record);
   const model = code === null ? cut(record.model) : undefined;
-  const place = `${provider} ${model}`;
-  const attributes = (more: Attributes = {}): Attributes => ({ ...CHAT, "gen_ai.provider.name": provider ?? undefined, "gen_ai.request.model": model, "gen_ai.response.model": model, ...more });
+  const vendor = vendorOf(record);
+  const place = `${provider} ${vendor} ${model}`;
+  const attributes = (more: Attributes = {}): Attributes => ({ ...CHAT, "gen_ai.provider.name": vendor, "dragoman.provider": provider ?? undefined, "gen_ai.request.model": model, "gen_ai.response.model": model, ...more });
   sums.add(INSTRUMENTS.serverDuration, `${place} ${code}`, record.totalMs / 1000, () => attributes({ "error.type": code ?? undefined }));
   if (stream && code === null && record.firstContentMs !== null) sums.add(INSTRUMENTS.serverFirstToken, place, record.firstContentMs / 1000, attributes);
   sums.add(INSTRUMENTS.calls, `${place} ${status} ${stream} ${code}`, 1, () => attributes({ "http.response.status_code": status, "gen_ai.request.stream": stream, "error.type": code ?? undefined }));

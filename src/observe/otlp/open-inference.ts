@@ -8,8 +8,8 @@ import type { Dialect } from "./call-spans.ts";
 export const openInference: Dialect = ({ record, content }, part) => {
   if (part.of === "tool") return { "openinference.span.kind": "TOOL", "tool.name": cut(part.run.tool), "tool_call.id": cut(part.run.callId) };
   if (part.of === "call") return { "openinference.span.kind": "CHAIN", ...callAttributes(record), ...(content !== null && contentAttributes(content)) };
-  const { provider, model, usage } = part.attempt;
-  return { "openinference.span.kind": "LLM", "llm.provider": provider, "llm.system": provider, "llm.model_name": cut(model), ...tokenCounts(usage) };
+  const { provider, vendor, model, usage } = part.attempt;
+  return { "openinference.span.kind": "LLM", "llm.provider": vendor ?? provider, "llm.system": vendor ?? provider, "llm.model_name": cut(model), ...tokenCounts(usage) };
 };
 
 function callAttributes({ endUser, metadata }: CallRecord): Attributes {

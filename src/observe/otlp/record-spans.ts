@@ -61,7 +61,7 @@ function callSpan(record: CallRecord, trace: TraceContext, attributes: Attribute
 function callAttributes(record: CallRecord): Attributes {
   const { code, usage, cost } = record;
   return {
-    "gen_ai.provider.name": record.provider ?? undefined,
+    "gen_ai.provider.name": vendorOf(record),
     "gen_ai.request.model": cut(record.modelAsked),
     "gen_ai.request.stream": record.stream || undefined,
     "gen_ai.response.model": code === null ? cut(record.model) : undefined,
@@ -70,13 +70,14 @@ function callAttributes(record: CallRecord): Attributes {
     "error.type": code ?? undefined,
     "http.request.method": "POST",
     "http.route": "/api/v1/chat/completions",
-    "http.response.status_code": record.status,
+    "http.response.status_code": sentStatus(record),
     "dragoman.trace_id": record.traceId,
     "dragoman.tenant": record.tenantId ?? undefined,
     "dragoman.project": record.projectId ?? undefined,
     "dragoman.user": record.userId ?? undefined,
     "dragoman.end_user": record.endUser ?? undefined,
     "dragoman.token": record.tokenId ?? undefined,
+    "dragoman.provider": record.provider ?? undefined,
     "dragoman.route": record.route ?? undefined,
     "dragoman.client_request_id": record.clientRequestId ?? undefined,
     "dragoman.snapshot": record.snapshotVersion,
@@ -96,6 +97,17 @@ function callAttributes(record: CallRecord): Attributes {
     "dragoman.limits.refused": refusedLimits(record),
     ...prefixed("dragoman.metadata.", record.metadata),
   };
+}
+
+/** The status that the client got: a stream that failed behind its first content, or was left there, had 200 by then. */
+export function sentStatus({ stream, status, firstContentMs }: Pick<CallRecord, "stream" | "status" | "firstContentMs">): number {
+  return stream && firstContentMs !== null ? 200 : status;
+}
+
+/** Whose answer it is, or who was tried last; of a call that came to no attempt there is none to name. */
+export function vendorOf({ provider, attempts }: Pick<CallRecord, "provider" | "attempts">): string | undefined {
+  const attempt = attempts.findLast((each) => each.provider === provider);
+  return attempt === undefined ? undefined : (attempt.vendor ?? attempt.provider);
 }
 
 function refusedLimits({ limits }: CallRecord): readonly string[] | undefined {
@@ -119,7 +131,7 @@ function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, 
   const { code, firstContentMs } = attempt;
   return {
     "gen_ai.operation.name": "chat",
-    "gen_ai.provider.name": attempt.provider,
+    "gen_ai.provider.name": attempt.vendor ?? attempt.provider,
     "gen_ai.request.model": cut(attempt.model),
     "gen_ai.request.stream": record.stream || undefined,
     "gen_ai.response.model": code === null ? cut(attempt.model) : undefined,
@@ -128,6 +140,7 @@ function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, 
     ...usageAttributes(attempt.usage, attempt.usageSource),
     "http.response.status_code": attempt.status ?? undefined,
     "error.type": code ?? undefined,
+    "dragoman.provider": attempt.provider,
     "dragoman.attempt.index": index,
     "dragoman.attempt.round": attempt.round,
     "dragoman.attempt.native_code": cut(attempt.nativeCode),

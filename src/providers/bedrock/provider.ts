@@ -19,6 +19,7 @@ const INLINED: ReadonlySet<BlockType> = new Set(["image_url", "video_url", "file
 export const bedrock: Provider = {
   ...PLAIN_PROVIDER,
   id: "bedrock",
+  vendor: "aws.bedrock",
   catalogue: "aws",
   label: "Amazon Bedrock",
   docs: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",

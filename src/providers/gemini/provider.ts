@@ -45,6 +45,7 @@ function sign(request: UpstreamRequest, credential: Credential | null): Upstream
 export const gemini: Provider = {
   ...PLAIN_PROVIDER,
   id: "gemini",
+  vendor: "gcp.gemini",
   label: "Google Gemini",
   docs: "https://ai.google.dev/api/generate-content",
   baseUrl: "https://generativelanguage.googleapis.com",

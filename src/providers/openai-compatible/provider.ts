@@ -26,6 +26,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     ...PLAIN_PROVIDER,
     id: row.id,
     label: row.label,
+    ...(row.vendor !== undefined && { vendor: row.vendor }),
     docs: row.docs,
     baseUrl: row.baseUrl,
     baseUrlVariables: row.baseUrlVariables ?? [],

@@ -12,6 +12,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
   /** What stands before the colon of a model. */
   readonly id: string;
   readonly label: string;
+  /** The vendor by its name in OpenTelemetry's list. Absent: it has none there, or its own id. */
+  readonly vendor?: string;
   /** The vendor's page for this API. */
   readonly docs: string;
   /** Its id in the catalogue of models and prices. Absent: its own id. Null: not looked for. */

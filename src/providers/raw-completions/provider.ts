@@ -15,6 +15,7 @@ export function completionProvider(row: CompletionRow): Provider {
     ...PLAIN_PROVIDER,
     id: row.id,
     label: row.label,
+    ...(row.vendor !== undefined && { vendor: row.vendor }),
     docs: row.docs,
     baseUrl: row.baseUrl,
     baseUrlVariables: row.baseUrlVariables ?? [],

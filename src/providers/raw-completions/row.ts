@@ -13,6 +13,8 @@ export interface CompletionRow {
   /** `<id>-generate` where the provider has a chat row too. */
   readonly id: string;
   readonly label: string;
+  /** The vendor by its name in OpenTelemetry's list. Absent: it has none there, or its own id. */
+  readonly vendor?: string;
   /** The vendor's page for this endpoint. */
   readonly docs: string;
   readonly form: CompletionForm;

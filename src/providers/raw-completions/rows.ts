@@ -11,6 +11,7 @@ const DATE = "2026-11-20";
 
 const openai: CompletionRow = {
   id: "openai-generate",
+  vendor: "openai",
   label: "OpenAI completions",
   docs: "https://platform.openai.com/docs/api-reference/completions/create",
   form: openaiForm,
@@ -23,6 +24,7 @@ const openai: CompletionRow = {
 /** 4K tokens at most; https://api-docs.deepseek.com/guides/fim_completion */
 const deepseek: CompletionRow = {
   id: "deepseek-generate",
+  vendor: "deepseek",
   label: "DeepSeek completions (beta)",
   docs: "https://api-docs.deepseek.com/api/create-completion",
   form: openaiForm,

@@ -11,6 +11,7 @@ const DEFAULT_VERSION = "v1";
 
 const COMMON = {
   id: "vertex",
+  vendor: "gcp.vertex_ai",
   label: "Google Vertex AI",
   docs: "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis",
   baseUrl: GLOBAL_ADDRESS,

@@ -56,6 +56,7 @@ function joined(pick: (dialect: Dialect) => readonly string[]): readonly string[
 export const vertex: Provider = {
   ...PLAIN_PROVIDER,
   id: "vertex",
+  vendor: "gcp.vertex_ai",
   catalogue: "google",
   label: "Google Vertex AI",
   docs: "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",

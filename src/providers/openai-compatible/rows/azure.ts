@@ -42,6 +42,7 @@ const deployment: ParameterRewrite = { support: "mapped", note: "in the address 
 export const azure: OpenAICompatibleRow = {
   ...openai,
   id: "azure",
+  vendor: "azure.ai.openai",
   label: "Azure OpenAI",
   docs: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
   baseUrl: "https://{resource}.openai.azure.com",
@@ -77,6 +78,7 @@ const BEYOND_MODELS = [
 
 export const azureAi: OpenAICompatibleRow = {
   id: "azure_ai",
+  vendor: "azure.ai.inference",
   label: "Azure AI Foundry",
   docs: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
   baseUrl: "https://{resource}.services.ai.azure.com/openai/v1",

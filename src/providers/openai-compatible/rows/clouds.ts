@@ -147,6 +147,7 @@ const watsonxStream: ParameterRewrite = { support: "mapped", note: "the address 
 
 const watsonx: OpenAICompatibleRow = {
   id: "watsonx",
+  vendor: "ibm.watsonx.ai",
   label: "IBM watsonx.ai",
   docs: "https://cloud.ibm.com/apidocs/watsonx-ai#text-chat",
   baseUrl: "https://{region}.ml.cloud.ibm.com",
@@ -171,6 +172,7 @@ const watsonx: OpenAICompatibleRow = {
 
 const bedrockMantle: OpenAICompatibleRow = {
   id: "bedrock-mantle",
+  vendor: "aws.bedrock",
   label: "Amazon Bedrock (OpenAI-compatible)",
   docs: "https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html",
   baseUrl: "https://bedrock-mantle.{region}.api.aws/v1",

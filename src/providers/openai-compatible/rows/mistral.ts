@@ -72,6 +72,7 @@ function shortId(id: string): string {
 
 export const mistral: OpenAICompatibleRow = {
   id: "mistral",
+  vendor: "mistral_ai",
   label: "Mistral AI",
   docs: "https://docs.mistral.ai/api/endpoint/chat",
   baseUrl: "https://api.mistral.ai/v1",

@@ -30,6 +30,7 @@ const MOONSHOT_SAMPLING: NonNullable<OpenAICompatibleRow["cells"]> = {
 /** K2.5 and later take one fixed value of every sampling parameter and refuse others; thinking has its own switch before K3. */
 const moonshot: OpenAICompatibleRow = {
   id: "moonshot",
+  vendor: "moonshot_ai",
   catalogue: "moonshotai",
   label: "Moonshot AI",
   docs: "https://platform.kimi.ai/docs/api/chat",

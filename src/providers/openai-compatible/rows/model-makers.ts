@@ -90,6 +90,7 @@ const xaiFile: BlockRewrite = {
 /** Reasoning is not in `completion_tokens` here; `total_tokens` holds all three. */
 const xai: OpenAICompatibleRow = {
   id: "xai",
+  vendor: "x_ai",
   catalogue: "x-ai",
   label: "xAI",
   docs: "https://docs.x.ai/developers/rest-api-reference/inference/chat",
