@@ -1,11 +1,15 @@
 // Calls the functions of an operator's module, one after the other, in a thread that holds nothing else. The thread that serves calls watches over this one.
 import { pathToFileURL } from "node:url";
 import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
+import { systemClock } from "../core/clock.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import { type RecordedCall, SinkFault } from "./sink.ts";
 import type { Receiver } from "./sink-queue.ts";
 
 export type CallbackItem = { readonly kind: "end"; readonly call: RecordedCall } | { readonly kind: "start"; readonly told: CallStart } | { readonly kind: "chunk"; readonly told: StreamChunk };
+
+/** Functions that come back at once would follow each other without an end, and no sign of life would go out between them. */
+const TURN_MS = 50;
 
 const NAMES = ["onCallStart", "onCallEnd", "onStreamChunk"] as const;
 
@@ -20,7 +24,12 @@ export async function openCallbackSink({ module, content, delivery }: Pick<Callb
     async deliver(items, signal) {
       let rejected = 0;
       let why = "";
+      let sinceMs = systemClock.monotonic();
       for (const item of items) {
+        if (systemClock.monotonic() - sinceMs >= TURN_MS) {
+          await Bun.sleep(0);
+          sinceMs = systemClock.monotonic();
+        }
         try {
           // at the end of the process only
           if (signal.aborted) throw signal.reason;

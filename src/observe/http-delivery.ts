@@ -17,8 +17,9 @@ export interface Taken {
   readonly body: Uint8Array;
 }
 
-/** Of an answer; the rest is not read. */
+/** Of an answer; the rest is not read, nor waited for. */
 const MAX_ANSWER_BYTES = 64 * 1024;
+const ANSWER_MS = 1000;
 /** Besides 5xx: it may be another time. RFC 9110 15.5, RFC 6585 4, RFC 8470 5.2 */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 
@@ -38,26 +39,29 @@ export async function post({ url, headers, body, isRetryable = isTransient }: Po
     const waitMs = retryAfterMs((name) => response.headers.get(name), clock.now());
     throw new SinkFault(status >= 300 && status < 400 ? `the receiver answers ${status}, and redirects are not followed` : `the receiver answers ${status}`, { isRetryable: isRetryable(status), retryAfterMs: waitMs });
   }
-  try {
-    return { status, body: await firstBytes(response) };
-  } catch (thrown) {
-    throw asFault(thrown, signal);
-  }
+  return { status, body: await firstBytes(response) };
 }
 
-/** A receiver that sends for ever, or an answer that breaks off behind what is needed of it, is none of our business. */
+/** With the status the batch is taken: whoever talks for ever behind it, or breaks off, is sent nothing again for that. */
 async function firstBytes(response: Response): Promise<Uint8Array> {
   const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
   if (reader === undefined) return new Uint8Array();
+  const end = (): void => void reader.cancel().catch(() => {});
+  const timer = setTimeout(end, ANSWER_MS);
   const pieces: Uint8Array[] = [];
   let size = 0;
-  while (size < MAX_ANSWER_BYTES) {
-    const { done, value } = await reader.read();
-    if (done) return Buffer.concat(pieces);
-    pieces.push(value);
-    size += value.length;
+  try {
+    while (size < MAX_ANSWER_BYTES) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      pieces.push(value);
+      size += value.length;
+    }
+  } catch {
+    // its begin is all there is
   }
-  void reader.cancel().catch(() => {});
+  clearTimeout(timer);
+  if (size >= MAX_ANSWER_BYTES) end();
   return Buffer.concat(pieces).subarray(0, MAX_ANSWER_BYTES);
 }
 

@@ -46,7 +46,6 @@ class LineFile implements Sink {
   }
 
   async start(): Promise<void> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     this.#file = await this.#open();
     this.#tidy();
   }
@@ -94,6 +93,7 @@ class LineFile implements Sink {
   }
 
   async #open(): Promise<OpenFile> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     const handle = await open(this.#path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, OWNER_ONLY);
     try {
       const { ino, size, birthtimeMs, mtimeMs } = await handle.stat();

@@ -90,6 +90,13 @@ describe("webhook", () => {
     expect(new Set(ids).size).toBe(3);
     await end();
   });
+  test("[d11.4] a batch is taken with the status: what comes behind it is not waited for, and nothing is sent again for it", async () => {
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("for ever")) })) });
+    const sink = openRecordsWebhookSink({ url: `http://127.0.0.1:${server.port}/in`, secrets: [SECRET], headers: {} });
+    const taken = sink.deliver(recordedCalls(1), AbortSignal.timeout(10_000)).then(() => "taken");
+    expect(await Promise.race([taken, Bun.sleep(5000).then(() => "waits")])).toBe("taken");
+    await server.stop(true);
+  }, 20_000);
 });
 
 describe("json_lines", () => {
@@ -165,6 +172,16 @@ describe("json_lines", () => {
       await sink.deliver(recordedCalls(3), SOON());
       await sink.close();
       expect([linesOf(`${path}.1`).length, linesOf(path).length]).toEqual([1, 3]);
+    }));
+  test("a folder that something else removed is made anew", () =>
+    inFolder(async (folder) => {
+      const path = join(folder, "logs", "calls.jsonl");
+      const sink = await openJsonLinesSink({ ...FILE, path });
+      await sink.deliver(recordedCalls(1), SOON());
+      rmSync(join(folder, "logs"), { recursive: true });
+      await sink.deliver(recordedCalls(2), SOON());
+      await sink.close();
+      expect([linesOf(path).length, statSync(join(folder, "logs")).mode & 0o777]).toEqual([2, 0o700]);
     }));
   test("what another has appended meanwhile is not written over", () =>
     inFolder(async (_, path) => {

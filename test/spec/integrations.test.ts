@@ -84,6 +84,12 @@ describe("a callback module", () => {
     await opened.until(() => opened.standing("mine").sums.delivered === 8);
     expect(opened.logged).toContainEqual({ level: "warn", message: "the thread of integrations ended and is begun again", fields: { integrations: ["mine"], error_detail: expect.stringContaining("no sign of life") } });
   }, 20_000);
+  test("[d11.4] many short calls in a row are no call that hangs, however long they take together", async () => {
+    await using opened = openTestIntegrations({ mine: { ...CALLBACK, hang_s: 1 } }, { "module.ts": `export const onCallEnd = () => { const endMs = performance.now() + 20; while (performance.now() < endMs); };` });
+    publish(opened, 200);
+    await opened.until(() => opened.standing("mine").sums.delivered === 200 || opened.standing("mine").restarts > 0);
+    expect(opened.standing("mine")).toMatchObject({ sums: { delivered: 200, thread_ended: 0 }, restarts: 0 });
+  }, 60_000);
   test.each([
     ["ends the process", "process.exit(7);", "code 7"],
     ["throws outside of its functions", "setTimeout(() => { throw new Error('late'); }, 1); await new Promise((resolve) => setTimeout(resolve, 100));", "late"],
