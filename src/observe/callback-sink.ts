@@ -1,7 +1,7 @@
 // Calls the functions of an operator's module, one after the other, in a thread that holds nothing else. The thread that serves calls watches over this one.
 import { pathToFileURL } from "node:url";
-import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
 import { systemClock } from "../core/clock.ts";
+import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import { type RecordedCall, SinkFault } from "./sink.ts";
 import type { Receiver } from "./sink-queue.ts";

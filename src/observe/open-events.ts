@@ -27,7 +27,7 @@ export interface OpenEvents extends Events {
 
 export interface EventsOptions {
   readonly queue: EventQueue;
-  readonly store: Pick<Store, "change">;
+  readonly store: Pick<Store, "change" | "forgetUnheardEvents">;
   readonly clock: Clock;
   readonly upstream: UpstreamClient;
   readonly snapshot: () => Snapshot;
@@ -39,7 +39,7 @@ export interface EventsOptions {
 const KEPT_DAYS = 30;
 
 export function openEvents(options: EventsOptions): OpenEvents {
-  const { queue, clock, upstream, snapshot, random, log } = options;
+  const { queue, store, clock, upstream, snapshot, random, log } = options;
   const figures = newEventFigures();
   const gone = goneReceivers(options);
   const webhooks = (): WebhookSet => gone.without(snapshot().webhooks);
@@ -49,6 +49,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
   };
   const dispatcher = openDispatcher({
     queue, clock, webhooks, random, figures,
+    forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs),
     send: webhookSender({ upstream, clock, allowPrivateAddresses: () => snapshot().allowPrivateAddresses }),
     onGone: gone.add,
     onDead: ({ id, name, tenantId }, { id: delivery, event, attempts }, why) => log.warn({ event: "webhook_dead_letter", webhook: name, webhook_id: id, tenant: tenantId, delivery, type: event.type, attempts, why }, "a delivery to a webhook was given up"),
@@ -58,7 +59,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
   const refusals = refusalEvents(outbox, clock);
   const expiry = watchTokenExpiry(outbox, snapshot, clock);
   expiry.look();
-  const endPruning = everyHour(async (isEnding) => snapshot().webhooks.size > 0 && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding), (words) => log.warn({ error_detail: words }, "events that are too old could not be removed"));
+  const endPruning = everyHour(async (isEnding) => dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding), (words) => log.warn({ error_detail: words }, "events that are too old could not be removed"));
   return {
     figures,
     observer: refusals,

@@ -6,10 +6,13 @@ import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient } from "..
 import type { EventFigures } from "./event-figures.ts";
 import { waitAfter } from "./webhook-schedule.ts";
 import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
+import { webhookSlots } from "./webhook-slots.ts";
 
 export interface Dispatcher {
   /** Something may be new: looks at once. */
   nudge(): void;
+  /** There are webhooks, or there were some. */
+  isInUse(): boolean;
   /** Begins nothing more, and waits for what is under way, at most so long: what is cut is tried again when its lease ends. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -18,6 +21,8 @@ export interface DispatcherOptions {
   readonly queue: EventQueue;
   readonly clock: Clock;
   readonly webhooks: () => WebhookSet;
+  /** While there are no webhooks: forgets what happened before, and gives whether deliveries wait for some that there were. */
+  readonly forgetUnheard: (beforeMs: number) => Promise<boolean>;
   readonly send: WebhookSender;
   /** 0 to below 1. */
   readonly random: () => number;
@@ -33,13 +38,10 @@ export interface DispatcherOptions {
 }
 
 const POLL_MS = 1000;
-/** Without webhooks there are only events to put aside. */
+/** Without webhooks there are only events to forget, and deliveries to give up. */
 const IDLE_POLL_MS = 60_000;
 const LONGEST_POLL_MS = 30_000;
 const SPREAD_AT_ONCE = 100;
-/** Deliveries under way, of one webhook and of all. */
-const MOST_OF_ONE = 4;
-const MOST_OF_ALL = 64;
 /** Over the webhook's own time, for what comes before and after. */
 const LEASE_MARGIN_MS = 10_000;
 /** Until then another gateway may know of a webhook that is not known here yet. */
@@ -51,7 +53,7 @@ const NOBODY = "given up: the webhook is gone or switched off";
 
 export function openDispatcher(options: DispatcherOptions): Dispatcher {
   const { queue, clock, webhooks, figures, pollMs = POLL_MS } = options;
-  const underWay = new Map<string, number>();
+  const slots = webhookSlots();
   const deliveries = new Set<Promise<void>>();
   let timer: ReturnType<typeof setTimeout> | null = null;
   let turning: Promise<void> | null = null;
@@ -62,7 +64,12 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
   /** When there was last nobody to tell: a webhook hears of nothing that happened before it. */
   let nobodyAtMs = Number.NEGATIVE_INFINITY;
   let isInUse = false;
+  let isAway = false;
 
+  const away = (error: unknown): void => {
+    if (!isAway) options.onState("away", error);
+    isAway = true;
+  };
   const later = (ms: number): void => {
     if (isClosed) return;
     if (timer !== null) clearTimeout(timer);
@@ -84,21 +91,32 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     });
   };
   const turn = async (): Promise<void> => {
-    const { size } = webhooks();
-    if (size === 0) nobodyAtMs = clock.now();
-    else isInUse = true;
-    // the queue is not even opened for those who have no webhooks
-    if (!isInUse) return;
     try {
-      await spreadAll(options, nobodyAtMs);
-      for (const { webhookId, sinceMs } of await queue.due(clock.now())) await begin(webhookId, sinceMs);
-      if (clock.monotonic() - stoodAtMs >= STANDING_EVERY_MS) await look();
-      if (awayMs > 0) options.onState("back", null);
+      if (await mayBeToDo()) await workOff();
+      if (isAway) options.onState("back", null);
+      isAway = false;
       awayMs = 0;
     } catch (error) {
-      if (awayMs === 0) options.onState("away", error);
+      away(error);
       awayMs = Math.min(Math.max(awayMs * 2, pollMs), LONGEST_POLL_MS);
     }
+  };
+  /** The queue is not even opened for those who have no webhooks. */
+  const mayBeToDo = async (): Promise<boolean> => {
+    const { size } = webhooks();
+    if (size === 0) {
+      nobodyAtMs = clock.now();
+      const isWaiting = await options.forgetUnheard(nobodyAtMs - UNKNOWN_MS);
+      isInUse ||= isWaiting;
+      return isInUse;
+    }
+    isInUse = true;
+    await spreadAll(options, nobodyAtMs);
+    return true;
+  };
+  const workOff = async (): Promise<void> => {
+    for (const { webhookId, sinceMs } of slots.inTurn(await queue.due(clock.now()))) await begin(webhookId, sinceMs);
+    if (clock.monotonic() - stoodAtMs >= STANDING_EVERY_MS) await look();
   };
   const look = async (): Promise<void> => {
     const { pending, dead, oldestPendingMs } = await queue.standing();
@@ -106,6 +124,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     figures.deadLetters = dead;
     figures.oldestPendingMs = oldestPendingMs === null ? null : Math.max(0, clock.now() - oldestPendingMs);
     stoodAtMs = clock.monotonic();
+    slots.forget((id) => webhooks().find(id) !== null);
   };
   const begin = async (webhookId: string, sinceMs: number): Promise<void> => {
     const webhook = webhooks().find(webhookId);
@@ -114,19 +133,17 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
       if (nowMs - sinceMs >= UNKNOWN_MS) figures.dead += await queue.abandon(webhookId, NOBODY, nowMs);
       return;
     }
-    const busy = underWay.get(webhookId) ?? 0;
-    const free = Math.min(MOST_OF_ONE - busy, MOST_OF_ALL - deliveries.size);
-    if (free <= 0 || isClosed) return;
+    const free = slots.free(webhook);
+    if (free === 0 || isClosed) return;
     for (const claimed of await queue.claim(webhookId, free, nowMs, webhook.timeoutMs + LEASE_MARGIN_MS)) {
-      underWay.set(webhookId, (underWay.get(webhookId) ?? 0) + 1);
-      const delivery: Promise<void> = deliver(options, webhook, claimed).finally(() => {
+      const end = slots.take(webhook);
+      const run = async (): Promise<void> => {
+        end(await deliver(options, webhook, claimed, away));
         deliveries.delete(delivery);
-        const left = underWay.get(webhookId)! - 1;
-        if (left === 0) underWay.delete(webhookId);
-        else underWay.set(webhookId, left);
         // more may wait for the place
         nudge();
-      });
+      };
+      const delivery = run();
       deliveries.add(delivery);
     }
   };
@@ -134,6 +151,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
   nudge();
   return {
     nudge,
+    isInUse: () => isInUse,
     async close(timeoutMs) {
       isClosed = true;
       if (timer !== null) clearTimeout(timer);
@@ -157,23 +175,26 @@ export function recipientOf({ id, name, tenantId, projectId }: Webhook): Recipie
   return { webhookId: id, webhookName: name, tenantId, projectId };
 }
 
-/** Never rejects: a delivery whose end cannot be written down is tried again when its lease ends. */
-async function deliver(options: DispatcherOptions, webhook: Webhook, claimed: ClaimedDelivery): Promise<void> {
+/** Whether the receiver took it. Never rejects: a delivery whose end cannot be written down is tried again when its lease ends. */
+async function deliver(options: DispatcherOptions, webhook: Webhook, claimed: ClaimedDelivery, away: (error: unknown) => void): Promise<boolean> {
   const { queue, clock, figures } = options;
+  let isTaken = false;
   try {
     const sent = await options.send(webhook, claimed.event);
+    isTaken = sent.attempt.error === null;
     const outcome = outcomeOf(webhook, claimed, sent, clock.now(), options.random());
     const isOurs = await queue.settle(claimed, outcome);
     figures.attempts[outcome.state === "delivered" ? "delivered" : "failed"] += 1;
-    if (!isOurs || outcome.state !== "dead") return;
+    if (!isOurs || outcome.state !== "dead") return isTaken;
     figures.dead += 1;
     options.onDead(webhook, claimed, outcome.attempt.error ?? "");
-    if (sent.attempt.status !== 410) return;
+    if (sent.attempt.status !== 410) return isTaken;
     options.onGone(webhook);
     figures.dead += await queue.abandon(webhook.id, GONE, clock.now());
   } catch (error) {
-    options.onState("away", error);
+    away(error);
   }
+  return isTaken;
 }
 
 function outcomeOf({ maxAttempts }: Webhook, { attempts }: ClaimedDelivery, { attempt, askedMs }: SentWebhook, nowMs: number, random: number): DeliveryOutcome {

@@ -1,6 +1,6 @@
 // What a change does to the queue of events, within its own transaction: what it does to access tokens is told if and only if it is done; and deliveries that
 // somebody puts into the queue by hand.
-import type { Transaction } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import type { GatewayEvent } from "../core/event.ts";
 import { newEventId } from "../core/event-id.ts";
 import { deliveryColumns, eventColumns, findDelivery } from "./event-rows.ts";
@@ -35,6 +35,15 @@ export async function tellEvents(tx: Transaction<Schema>, changes: readonly Chan
   // whoever takes the name next is somebody else, and sees nothing of what was sent here
   for (const { action, kind, id } of changes)
     if (action === "remove" && (kind === "tenant" || kind === "project")) await tx.deleteFrom("webhook_delivery").where(kind === "tenant" ? "tenant_id" : "project_id", "=", id).execute();
+}
+
+const FORGOTTEN_AT_ONCE = 1000;
+
+/** Changes to tokens are told whether or not anybody listens: where nobody does, what they tell would stay for ever, and be sent to whoever listens one day. */
+export async function forgetUnheardEvents(db: Kysely<Schema>, beforeMs: number): Promise<boolean> {
+  const old = await db.selectFrom("event").select("id").where("spread", "=", 0n).where("at_ms", "<", toInteger(beforeMs)).limit(sql.lit(FORGOTTEN_AT_ONCE)).execute();
+  if (old.length > 0) await db.deleteFrom("event").where("spread", "=", 0n).where("id", "in", old.map(({ id }) => id)).execute();
+  return (await db.selectFrom("webhook_delivery").select("id").where("state", "=", "pending").limit(sql.lit(1)).executeTakeFirst()) !== undefined;
 }
 
 export function deliveryWrites(work: Work): Pick<Writer, "redeliver" | "queueEvent"> {

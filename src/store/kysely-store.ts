@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
 import { tellEvents } from "./kysely-event-writes.ts";
+import { forgetUnheardEvents } from "./kysely-event-writes.ts";
 import { pruneAudit, writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
@@ -47,6 +48,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     change,
     note: async (actor, note) => void (await writeHistory(db, { actor, atMs: clock.now(), revision: null, entries: [{ ...note, isChange: false }], steps: [], rolledBackTo: null })),
     pruneAudit: (before) => pruneAudit(db, before),
+    forgetUnheardEvents: (beforeMs) => forgetUnheardEvents(db, beforeMs),
     reseal: () => resealing(db, options),
     // Asked before the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) => (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,

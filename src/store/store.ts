@@ -55,6 +55,8 @@ export interface Store extends Reader {
 
   /** Removes rows of the audit log that are older, some of them; null: none. Gives how many went. */
   pruneAudit(before: { readonly doneMs: number | null; readonly refusedMs: number | null }): Promise<number>;
+  /** Removes events that happened before and that no gateway has asked for, some of them. Gives whether deliveries to webhooks wait. */
+  forgetUnheardEvents(beforeMs: number): Promise<boolean>;
 
   /** Seals everything again under the newest master key. */
   reseal(): Promise<Resealed>;

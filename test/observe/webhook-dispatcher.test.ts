@@ -31,6 +31,7 @@ describe("deliveries to webhooks", () => {
   let nowMs: number;
   let gone: string[];
   let webhooks: ReturnType<typeof compileWebhooks>;
+  let states: string[];
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "dragoman-dispatcher-"));
@@ -43,6 +44,7 @@ describe("deliveries to webhooks", () => {
     figures = newEventFigures();
     nowMs = START;
     gone = [];
+    states = [];
     dispatcher = null;
   });
   afterEach(async () => {
@@ -53,16 +55,16 @@ describe("deliveries to webhooks", () => {
     rmSync(folder, { recursive: true });
   });
 
-  const configured = (name: string, own: Partial<WebhookDocument> & { readonly origin?: "file" | "store" } = {}) => {
-    const { origin = "file", ...document } = own;
-    return { id: name, name, tenantId: "default", projectId: null, origin, setBy: null, version: 0, document: webhookSchema.parse({ url: `${receiver.url}/${name}`, secret, ...document }) };
+  const configured = (name: string, own: Partial<WebhookDocument> & { readonly origin?: "file" | "store"; readonly tenantId?: string } = {}) => {
+    const { origin = "file", tenantId = "default", ...document } = own;
+    return { id: name, name, tenantId, projectId: null, origin, setBy: null, version: 0, document: webhookSchema.parse({ url: `${receiver.url}/${name}`, secret, ...document }) };
   };
   const begin = (all: readonly ReturnType<typeof configured>[], allowPrivate = false): void => {
     webhooks = compileWebhooks(all);
     const clock = { now: () => nowMs, monotonic: () => performance.now() };
     dispatcher = openDispatcher({
-      queue, clock, webhooks: () => webhooks, send: webhookSender({ upstream: createSocketUpstream(), clock, allowPrivateAddresses: () => allowPrivate }), random: () => 0.5, figures,
-      onGone: ({ id }: Webhook) => gone.push(id), onDead: () => {}, onState: () => {}, pollMs: 20,
+      queue, clock, webhooks: () => webhooks, forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs), send: webhookSender({ upstream: createSocketUpstream(), clock, allowPrivateAddresses: () => allowPrivate }), random: () => 0.5, figures,
+      onGone: ({ id }: Webhook) => gone.push(id), onDead: () => {}, onState: (state) => states.push(state), pollMs: 20,
     });
   };
   const tell = async (...events: readonly ReturnType<typeof someEvent>[]): Promise<void> => {
@@ -76,7 +78,7 @@ describe("deliveries to webhooks", () => {
       if (value !== false) return value;
       await Bun.sleep(10);
     }
-    throw new Error(`after 5 s: ${what}; ${JSON.stringify(await all())}`);
+    throw new Error(`after 5 s: ${what}; ${JSON.stringify(await all()).slice(0, 2000)}`);
   };
   const attempted = (attempts: number): Promise<Delivery> => until(`${attempts} attempts`, async () => (await all()).find((one) => one.history.length >= attempts) ?? false);
 
@@ -162,6 +164,71 @@ describe("deliveries to webhooks", () => {
     const slow = await until("an attempt at the slow one", async () => (await all()).find(({ webhookId, history }) => webhookId === "slow" && history.length > 0) ?? false);
     expect(slow).toMatchObject({ state: "pending", lastStatus: null, lastError: "no answer within 0.4 s" });
     expect(receiver.seen.filter(({ path }) => path === "/slow").length).toBeLessThan(30);
+  });
+
+  test("[d11.4] forty receivers that hang, all of one tenant, hold up no other tenant's", async () => {
+    answer = async ({ path }) => {
+      if (path !== "/zz") await Bun.sleep(60_000);
+      return new Response("ok");
+    };
+    const slow = Array.from({ length: 40 }, (_, index) => configured(`slow${String(index).padStart(2, "0")}`, { timeout_s: 60 }));
+    begin([...slow, configured("zz", { tenantId: "other" })]);
+    await tell(...Array.from({ length: 10 }, () => someEvent()));
+    await until("slow ones under way", async () => receiver.seen.length >= 32);
+    await tell(...Array.from({ length: 10 }, () => someEvent({ tenantId: "other" })));
+    await until("all of the quick one", async () => (await all()).filter(({ webhookId, state }) => webhookId === "zz" && state === "delivered").length === 10);
+  }, 20_000);
+
+  test("[d11.4] a database that goes away under many deliveries is told once, and once when it is back", async () => {
+    let isAway = false;
+    const inner = queue;
+    queue = { ...inner, settle: (claimed, outcome) => (isAway ? Promise.reject(new Error("away")) : inner.settle(claimed, outcome)), due: (ms) => (isAway ? Promise.reject(new Error("away")) : inner.due(ms)) };
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    answer = async () => {
+      await held;
+      return new Response("ok");
+    };
+    begin(Array.from({ length: 5 }, (_, index) => configured(`w${index}`)));
+    await tell(...Array.from({ length: 4 }, () => someEvent()));
+    await until("all under way", async () => receiver.seen.length === 20);
+    isAway = true;
+    release();
+    await until("away", async () => states.length > 0);
+    await Bun.sleep(300);
+    expect(states).toEqual(["away"]);
+    isAway = false;
+    await until("back", async () => states.length > 1);
+    expect(states).toEqual(["away", "back"]);
+    queue = inner;
+  });
+
+  test("[d11.4] after a start without webhooks what waited for those that there were is given up, and what happened before is kept for nobody", async () => {
+    const recipient = { webhookId: "gone", webhookName: "gone", tenantId: "default", projectId: null };
+    const [waiting, unheard, fresh] = [someEvent({ atMs: nowMs - 120_000 }), someEvent({ atMs: nowMs - 90_000 }), someEvent({ atMs: nowMs - 1000 })];
+    await queue.append([waiting]);
+    await queue.spread([{ event: waiting, recipients: [recipient] }], nowMs - 120_000);
+    await queue.append([unheard, fresh]);
+    expect(await store.forgetUnheardEvents(nowMs - 60_000)).toBe(true);
+    expect((await queue.unspread(10)).map(({ id }) => id)).toEqual([fresh.id]);
+    begin([]);
+    await until("given up", async () => (await all())[0]!.state === "dead");
+    expect(dispatcher!.isInUse()).toBe(true);
+    expect(await store.forgetUnheardEvents(nowMs - 60_000)).toBe(false);
+  });
+
+  test("[d11.4] a gateway that never had webhooks leaves the queue alone, and tells a new one nothing of what happened before", async () => {
+    begin([]);
+    await queue.append([someEvent({ atMs: nowMs - 61_000 })]);
+    dispatcher!.nudge();
+    await until("forgotten", async () => (await queue.unspread(10)).length === 0);
+    expect(dispatcher!.isInUse()).toBe(false);
+    await dispatcher!.close(1000);
+    begin([configured("a")]);
+    const after = someEvent({ atMs: nowMs + 10 });
+    await tell(after);
+    await attempted(1);
+    expect(receiver.seen.map(({ headers }) => headers["webhook-id"])).toEqual([after.id]);
   });
 
   test("[d11.4] of what a receiver says no more than its begin is read and kept, without what a terminal would stumble over", async () => {
