@@ -17,8 +17,9 @@ export class AttemptScope {
   readonly startedMs: number;
   /** What is seen so far of what it uses; null: nothing. */
   usage: () => Usage | null = () => null;
-  /** What is seen is of a round that has shown nothing so far: it is charged where nothing comes of it. */
+  /** What is seen is of a stream of which nothing has been shown so far: it is charged where nothing comes of it. */
   isUnshown = false;
+  hasContent = false;
   /** The provider's own figures of one of its requests, by its place in `attempts`; null: none have come. */
   reported: (index: number) => Usage | null = () => null;
   readonly #call: Call;
@@ -60,8 +61,9 @@ export class AttemptScope {
     this.end(this.#call.signal.reason);
   }
 
-  /** The first content, or the whole of a plain answer, is there. */
+  /** The first content, or the whole of a plain answer, is there. Of a round of tools also what is called and not shown. */
   contentCame(): void {
+    this.hasContent = true;
     clearTimeout(this.#timer);
   }
 

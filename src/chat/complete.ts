@@ -114,7 +114,7 @@ async function hedged<T>(candidate: RouteCandidate, hedge: Hedge, plan: Plan<Rou
   const { clock, routing: { hedging } } = call.context;
   const first = attemptOnce(candidate, call, attempting, control);
   const delayMs = hedging.delayMs(hedge, candidate.key);
-  if (delayMs === null || !(await isLate(first, delayMs))) return first;
+  if (delayMs === null || !(await isLate(first, delayMs)) || control.scope?.hasContent === true) return first;
   const step = plan.second(clock.monotonic(), ({ upstream }) => hedging.take(candidate.route.name, hedge, upstream, clock.monotonic()));
   if (step === null) return first;
   const beside: Control = {};

@@ -14,7 +14,7 @@ import { attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
 import type { RoundPart } from "./answer-thread.ts";
-import { charge, chargeUntold } from "./call-price.ts";
+import { charge } from "./call-price.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import type { Resolved } from "./resolve.ts";
@@ -51,22 +51,20 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
   const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
   scope.reported = () => grammar.reportedUsage;
   scope.usage = () => grammar.reportedUsage ?? (grammar.hasGenerated ? usage() : null);
-  scope.isUnshown = part !== null;
+  scope.isUnshown = true;
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
     return openAnswerStream(open.response.body, parser, resolved.provider.openStream(open.decode), writer, call, usage);
   };
   const answers = attempts(fitted.request, resolved, call, scope);
-  const stream = answers.length === 1 ? streamOf(answers[0]!, (open) => openStream(open, grammar)) : fannedStream(answers, openStream, grammar, usage, scope);
+  const stream = answers.length === 1 ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, scope))) : fannedStream(answers, openStream, grammar, usage, scope);
   try {
     let held = "";
     while ((!grammar.hasContent || grammar.isEmpty) && held.length < MAX_HELD) {
       const text = await stream.next();
       if (text === null) break;
       held += text;
-      // what is called here is made as content is, and not shown
-      if (part !== null && grammar.hasGenerated) scope.contentCame();
     }
     // nothing has been sent: what failed behind the first content may still fail as a whole
     const failure = stream.failure();
@@ -78,17 +76,24 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
     return { stream, grammar, part, held, usage };
   } catch (thrown) {
     stream.cancel();
-    if (grammar.hasGenerated && isOurRefusal(thrown)) {
-      scope.isUnshown = false;
-      chargeUntold(call, tried, usage(), grammar.reportedUsage === null);
-    }
     const record = scope.attempts.at(-1);
     throw record === undefined ? thrown : closeAttempt(record, thrown, resolved, call);
   }
 }
 
-function isOurRefusal(thrown: unknown): boolean {
-  return thrown instanceof GatewayError && thrown.code === "policy_violation";
+/** What is called here is made as content is, and gives no text. */
+function listening(grammar: StreamGrammar, scope: AttemptScope): ChunkWriter {
+  return {
+    write(chunk) {
+      const text = grammar.write(chunk);
+      if (!scope.hasContent && grammar.hasGenerated) scope.contentCame();
+      return text;
+    },
+    get isComplete() {
+      return grammar.isComplete;
+    },
+    finish: (total) => grammar.finish(total),
+  };
 }
 
 /** The head is held for the winner at most `head_hold_s`; after that it goes first, and the winner comes when it comes. */
@@ -171,12 +176,12 @@ function sendingOf({ answer, tried, settle }: Won<BegunStream>, call: Call): Sen
 }
 
 /** Notes in the record what a stream has said and used by now, and charges it. */
-export function noteStream({ answer: { grammar, part, usage }, tried }: Pick<Won<BegunStream>, "answer" | "tried">, call: Call): void {
+export function noteStream({ answer: { grammar, usage }, tried }: Pick<Won<BegunStream>, "answer" | "tried">, call: Call): void {
   const { record } = call;
   record.finishReasons = [...grammar.finishReasons];
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];
   const reported = grammar.reportedUsage;
-  const used = reported ?? (grammar.hasContent || (part !== null && grammar.hasGenerated) ? usage() : null);
+  const used = reported ?? (grammar.hasGenerated ? usage() : null);
   if (used === null) return;
   call.noteUsage(used, reported === null);
   charge(call, tried.fitted.request, tried.resolved, used);

@@ -38,6 +38,8 @@ export class StreamSession {
   readonly #begun: Promise<Sending>;
   readonly #call: Call;
   #sending: Sending | null = null;
+  /** It has begun, and the client has not asked for it yet. */
+  #untaken: Sending | null = null;
   #held = "";
   #over = false;
   #left = false;
@@ -57,7 +59,7 @@ export class StreamSession {
     this.#call = call;
     this.#tellPiece = call.context.integrations?.chunks?.(call.record) ?? null;
     // while the head waits alone nobody may be listening any more
-    begun.catch(() => {});
+    begun.then((sending) => (this.#untaken = sending), () => {});
     call.signal.addEventListener("abort", this);
   }
 
@@ -178,6 +180,12 @@ export class StreamSession {
     clearTimeout(this.#keepAlive);
     this.#call.signal.removeEventListener("abort", this);
     for (const attempt of this.#call.record.attempts) attempt.totalMs ??= this.#call.elapsedMs();
+    // what has begun is used, whether or not the client reads on
+    if (this.#sending === null && this.#untaken !== null) {
+      this.#sending = this.#untaken;
+      this.#call.won(this.#sending.tried);
+      this.#sending.cancel();
+    }
     if (this.#sending !== null) {
       this.#sending.note();
       this.#sending.settle(outcome);

@@ -36,7 +36,7 @@ export class ToolRounds {
   /** Of the next round, where it has been made. */
   #prepared: Prepared | null;
   #last: Tried | null = null;
-  /** Calls that ran, in the order in which the model made them. */
+  /** Calls that ran, and those of the last round that did not, in the order in which the model made them. */
   readonly #runs: JsonObject[] = [];
 
   /** `prepare`: what a request may be answered by. Throws what it throws. */
@@ -75,9 +75,18 @@ export class ToolRounds {
     if (ours.length === 0) return { ours, ends: true, isCut: false };
     // of what was cut off nobody knows whether it is whole
     const isWhole = finish !== "length" && finish !== "content_filter";
-    if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) return { ours: [], ends: true, isCut: isWhole && ours.length === calls.length };
+    if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) {
+      this.#runs.push(...ours.map((call) => this.#undone(call, isWhole ? "It was not run: the answer had all its rounds." : "It was not run: the answer was cut off.")));
+      return { ours: [], ends: true, isCut: isWhole && ours.length === calls.length };
+    }
     if (this.#runs.length + ours.length > MAX_RUNS) throw new GatewayError("upstream_invalid_response", `The model calls more tools than run in one call (${MAX_RUNS}).`);
     return { ours, ends: ours.length < calls.length, isCut: false };
+  }
+
+  #undone({ id, function: { name } }: ToolCall, error: string): JsonObject {
+    const places = this.#session.servers.flatMap(({ label, tools }) => tools.map((tool) => ({ server_label: label, ...tool })));
+    const place = places.find((tool) => tool.name === name);
+    return { call_id: id, ...(place && { server_label: place.server_label, tool: place.tool }), round: this.#call.record.rounds, status: "error", duration_ms: 0, error };
   }
 
   /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */

@@ -4,9 +4,11 @@ import { policiesFor } from "../auth/policy-documents.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";
+import { routedGateway, routeOf } from "../harness/routed.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
+import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { heardStream, heardWhole, type ScriptedRound, scriptedModel, USAGE } from "./scripted-rounds.ts";
 
 const MCP = { type: "mcp", server_label: "sky" };
@@ -176,6 +178,34 @@ describe("much of something", () => {
     // 200 ms and more of checks
     expect(turns).toBeGreaterThan(5);
   });
+});
+
+test("[d7.5, d10.2] a round that calls our tools at length is an answer that has come: no second attempt is paid for beside it, and it is not too late", async () => {
+  const model = scriptedModel([{ calls: [{ ...clock, args: JSON.stringify({ words: "x".repeat(120) }) }] }, { text: "Noon." }], { chunk: "event" });
+  const upstream: UpstreamClient = {
+    async send(request, options) {
+      const response = await model.send(request, options);
+      const { body } = response;
+      const read = async (): Promise<Uint8Array | null> => {
+        await waitFor(15, options.signal);
+        return body.read();
+      };
+      return { ...response, body: { ...body, read } };
+    },
+  };
+  const gateway = routedGateway([routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 300, maxExtra: 1 }, timeouts: { firstTokenMs: 400 } })], {}, { upstream, tools: fakeToolServers({ sky: { clock: NOON } }) });
+  const { message } = heardStream(await (await gateway.chat({ ...ask, model: undefined, route: "r", stream: true })).text());
+  expect(message["content"]).toBe("Noon.");
+  expect(gateway.records[0]!.attempts.map(({ provider, code }) => [provider, code])).toEqual([["up0", null], ["up0", null]]);
+});
+
+test.each([false, true])("[d10.2, d10.4] calls that are left undone are told as such (stream: %p)", async (stream) => {
+  const over = stageOf([{ calls: [clock] }]);
+  const { message } = await heard(await over.chat({ ...ask, stream, max_tool_rounds: 2 }), stream);
+  expect(message["x_gateway_mcp"].calls).toMatchObject([{ round: 1, status: "ok" }, { call_id: "call_2_0", server_label: "sky", tool: "clock", round: 2, status: "error", error: "It was not run: the answer had all its rounds." }]);
+  const cut = stageOf([{ calls: [clock], finish: "length" }]);
+  expect((await heard(await cut.chat({ ...ask, stream }), stream)).message["x_gateway_mcp"].calls).toMatchObject([{ round: 1, status: "error", error: "It was not run: the answer was cut off." }]);
+  expect(cut.records[0]!.tools).toEqual([]);
 });
 
 test("[d10.2] a request whose servers offer nothing is sent without a choice, also where its only round is the last", async () => {
