@@ -1,0 +1,39 @@
+// What the command line prints of what others wrote.
+import { afterEach, expect, spyOn, test } from "bun:test";
+import { printError, printJson, printLine, printTable } from "../../src/cli/output.ts";
+
+const HOSTILE = "name\u001b]0;title\u0007\u001b[2J\u009b31m\u202eback\r";
+// eslint-disable-next-line no-control-regex
+const STEERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+
+const spies = [spyOn(process.stdout, "write"), spyOn(process.stderr, "write")];
+afterEach(() => spies.forEach((spy) => spy.mockReset()));
+
+function printed(print: () => void): string {
+  let text = "";
+  const keep = (piece: unknown): boolean => {
+    text += String(piece);
+    return true;
+  };
+  for (const spy of spies) spy.mockImplementation(keep);
+  print();
+  return text;
+}
+
+test("no text steers the terminal, in lines, tables, JSON and errors", () => {
+  for (const print of [() => printLine(HOSTILE), () => printTable([HOSTILE], [[HOSTILE, "b"]]), () => printJson({ [HOSTILE]: HOSTILE }), () => printError(HOSTILE)]) {
+    const text = printed(print);
+    expect(STEERS.test(text)).toBe(false);
+    expect(text).toContain("\\u001b]0;title\\u0007");
+  }
+});
+
+test("JSON stays the same JSON, and what is no control stays as it is", () => {
+  const value = { text: HOSTILE, words: "Grüße 你好 👋\ttab\nline" };
+  expect(JSON.parse(printed(() => printJson(value)))).toEqual(value);
+  expect(printed(() => printLine("Grüße 你好 👋\ttab\nline"))).toBe("Grüße 你好 👋\ttab\nline\n");
+});
+
+test("a cell is one line of its table", () => {
+  expect(printed(() => printTable(["A", "B"], [["a\nADMIN  yes", "b\tc"]])).split("\n")).toHaveLength(3);
+});
