@@ -145,6 +145,16 @@ describe("trying out a tool server", () => {
     expect(outcomes).toEqual([["fails", 200, true, true, null, null], ["counts", 200, true, false, { count: 3 }, null], ["dies", 200, false, null, null, "tool_server_failed"], ["nobody", 200, true, true, null, null]]);
   });
 
+  test("[d9.3] calls a tool once for two requests at once with one idempotency key, and tells both what came of it", async () => {
+    const runs = (): number => end.sent.filter(({ message }) => message["method"] === "tools/call").length;
+    const before = runs();
+    const both = await Promise.all([1, 2].map(() => world.send("acme.maintainer", "POST", `${SITE}/shared/call`, { tool: "counts" }, { "idempotency-key": "once" })));
+    expect(both.map(({ status, body }) => [status, body.structured])).toEqual([[200, { count: 3 }], [200, { count: 3 }]]);
+    expect(both[1]!.body).toEqual(both[0]!.body);
+    expect(both.filter(({ headers }) => headers.get("idempotent-replayed") === "true").length).toBe(1);
+    expect(runs() - before).toBe(1);
+  });
+
   test("[d9.3] calls nothing in a dry run", async () => {
     const before = end.sent.length;
     for (const path of ["test", "call"]) expect((await world.send("acme.maintainer", "POST", `${SITE}/shared/${path}?dry_run=true`, path === "call" ? { tool: "echo" } : undefined)).status).toBe(200);

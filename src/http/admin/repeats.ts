@@ -10,6 +10,24 @@ export interface Repeatable {
   readonly requestHash: string;
 }
 
+/** Does it when nothing else runs under that key. */
+export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
+
+/** One at a time under one key, in this process. The store keeps the second of two changes out; what was done outside of it would have been done twice. */
+export function openTurns(): Turns {
+  const last = new Map<string, Promise<unknown>>();
+  return async (key, work) => {
+    const own = (last.get(key) ?? Promise.resolve()).then(work);
+    const over = own.catch(() => undefined);
+    last.set(key, over);
+    try {
+      return await own;
+    } finally {
+      if (last.get(key) === over) last.delete(key);
+    }
+  };
+}
+
 export function requestHash(parts: readonly string[]): string {
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");
 }

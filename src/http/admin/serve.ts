@@ -13,7 +13,7 @@ import { checked, type JsonBody, queryOf, readJsonBody } from "./input.ts";
 import { openRefusalNotes, type RefusalNotes } from "./refusals.ts";
 import { parseIfMatch } from "./schemas.ts";
 import type { AdminCall, AdminContext, AdminOperation, AdminReply, Answer, WriteOperation } from "./operation.ts";
-import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
+import { answeredBefore, keptAnswer, openTurns, type Repeatable, requestHash, type Turns } from "./repeats.ts";
 import { fromStoreError } from "./store-errors.ts";
 
 export interface AdminEnv {
@@ -33,10 +33,16 @@ export interface AdminBindings {
 /** Throws for an operation that has no requirement: nothing is served that nobody has thought about. */
 export function serveOperations(app: Hono<AdminEnv>, operations: readonly AdminOperation[], context: AdminContext): void {
   const notes = openRefusalNotes(context);
+  const turns = openTurns();
   for (const operation of operations) {
     if (!ADMIN_OPERATIONS.has(operation.id)) throw new Error(`the operation ${operation.id} has no requirement`);
-    app.on([operation.method.toUpperCase()], [routePath(operation.path)], async (c) => c.env.reply(await handle(c, operation, context, notes)));
+    app.on([operation.method.toUpperCase()], [routePath(operation.path)], async (c) => c.env.reply(await handle(c, operation, { ...context, turns }, notes)));
   }
+}
+
+interface Serving extends AdminContext {
+  /** Of requests with an idempotency key. */
+  readonly turns: Turns;
 }
 
 interface Attempt {
@@ -60,7 +66,7 @@ function routePath(path: string): string {
   return ADMIN_BASE + path.replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
-async function handle(c: AdminHttp, operation: AdminOperation, context: AdminContext, notes: RefusalNotes): Promise<AdminReply> {
+async function handle(c: AdminHttp, operation: AdminOperation, context: Serving, notes: RefusalNotes): Promise<AdminReply> {
   const token = await c.env.identify();
   const snapshot = context.snapshot();
   const caller = adminCaller(token, snapshot);
@@ -86,7 +92,7 @@ function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: 
   return error.code === "not_found" && operation.method !== "get" && place !== null && place.tenantId !== caller.token.tenantId && !caller.isOperator;
 }
 
-async function attempted(c: AdminHttp, { operation, caller, params, actor }: Attempt, context: AdminContext, snapshot: Snapshot): Promise<AdminReply> {
+async function attempted(c: AdminHttp, { operation, caller, params, actor }: Attempt, context: Serving, snapshot: Snapshot): Promise<AdminReply> {
   const requirement = ADMIN_OPERATIONS.get(operation.id)!;
   const named = requirement.reach === "tenant" || requirement.reach === "project" ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params)) : null;
   // a stranger learns nothing of what is wrong with a body
@@ -104,7 +110,9 @@ async function attempted(c: AdminHttp, { operation, caller, params, actor }: Att
     note: (note) => context.store.note({ ...actor, role }, note),
   };
   if (operation.method === "get") return replyOf(await operation.run(call, context.store), false);
-  return await change(operation, call, { ...actor, role }, context, idempotency(c, sent, call));
+  const repeatable = idempotency(c, sent, call);
+  const changing = (): Promise<AdminReply> => change(operation, call, { ...actor, role }, context, repeatable);
+  return repeatable === null ? await changing() : await context.turns(`${caller.token.id} ${repeatable.key}`, changing);
 }
 
 interface Input {
