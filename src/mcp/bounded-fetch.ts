@@ -1,8 +1,11 @@
-// `fetch` as the MCP client wants it, over the upstream port: never redirected, to a checked address, and cut off where more comes than is allowed. Counted
-// is while reading, so that a giant answer is never held.
+// `fetch` as the MCP client wants it, over the upstream port: never redirected, to the server's own origin and a checked address, and cut off where more comes
+// than is allowed. Counted is while reading, so that a giant answer is never held.
 import { Cancellation } from "../core/cancellation.ts";
+import type { Clock } from "../core/clock.ts";
 import type { UpstreamBody, UpstreamClient, UpstreamResponse } from "../wire/upstream.ts";
 import { UpstreamFault } from "../wire/upstream.ts";
+import { type Meter, openMeter } from "./meter.ts";
+import type { PinnedOrigins } from "./pinned-origins.ts";
 
 export interface FetchBounds {
   readonly connectTimeoutMs: number;
@@ -14,14 +17,19 @@ export interface FetchBounds {
   readonly maxCallBytes: number;
   /** Bytes of any other answer, and of one event of a stream that serves all. */
   readonly maxMessageBytes: number;
+  /** Answers that a stream that serves all may owe at the same time. */
+  readonly maxCalls: number;
 }
 
 export interface FetchWorld {
+  readonly clock: Pick<Clock, "monotonic">;
   readonly upstream: UpstreamClient;
+  /** Nothing else is called, and gets the headers, whatever the client finds in an answer. */
+  readonly origin: string;
   /** Sent with every message; lower-case names. What the client says itself goes before. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The checked address of an origin; undefined: it is the operator's, and looked up as usual. Throws `address_not_allowed`. */
-  readonly pinned: (url: string) => Promise<string | undefined>;
+  /** Null: the address is the operator's, and looked up as usual. Throws `address_not_allowed`. */
+  readonly pinned: PinnedOrigins | null;
   readonly bounds: FetchBounds;
 }
 
@@ -33,18 +41,29 @@ const STREAM = "text/event-stream";
 /** All that the client reads. */
 const READ_HEADERS = ["content-type", "mcp-session-id", "www-authenticate"] as const;
 const CALL = '"method":"tools/call"';
+/** The stream of the newer protocol for what changes; the client names the method in a header. */
+const LISTEN = "subscriptions/listen";
+/** Of what nobody asked for, on streams that stay open. */
+const ASIDE_PER_SECOND = 256 * 1024;
 
 export type BoundedFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-export function boundedFetch({ upstream, headers, pinned, bounds }: FetchWorld): BoundedFetch {
+export function boundedFetch({ clock, upstream, origin, headers, pinned, bounds }: FetchWorld): BoundedFetch {
+  const maxAsked = bounds.maxCallBytes + FRAME_BYTES + ASIDE_BYTES;
+  const unasked = openMeter(clock, { burst: 2 * bounds.maxMessageBytes, perSecond: ASIDE_PER_SECOND, maxExpected: bounds.maxCalls * maxAsked });
   return async (url, init = {}) => {
     const method = (init.method ?? "GET") as "GET" | "POST" | "DELETE";
     const body = typeof init.body === "string" ? init.body : "";
     const address = String(url);
-    const pinnedAddress = await pinned(address);
-    const longLived = method === "GET";
-    const response = await upstream.send(
-      { method, url: address, headers: { ...headers, ...Object.fromEntries(new Headers(init.headers)) }, body },
+    if (new URL(address).origin !== origin) throw new UpstreamFault("connection", "the server names another origin, which is not called");
+    const pinnedAddress = await pinned?.of(address);
+    const own = new Headers(init.headers);
+    const longLived = method === "GET" || own.get("mcp-method") === LISTEN;
+    const isCall = !longLived && body.includes(CALL);
+    // in the older form the answer comes over the stream that serves all
+    if (!longLived) unasked.expect(isCall ? maxAsked : bounds.maxMessageBytes);
+    const sending = upstream.send(
+      { method, url: address, headers: { ...headers, ...Object.fromEntries(own) }, body },
       {
         connectTimeoutMs: bounds.connectTimeoutMs,
         firstByteTimeoutMs: bounds.answerTimeoutMs,
@@ -53,20 +72,25 @@ export function boundedFetch({ upstream, headers, pinned, bounds }: FetchWorld):
         pinnedAddress,
       },
     );
+    const response = await sending.catch((thrown: unknown) => {
+      if (thrown instanceof UpstreamFault && thrown.kind === "connection") pinned?.forget(address);
+      throw thrown;
+    });
     if (response.status >= 300 && response.status < 400) {
       response.body.cancel();
       throw new UpstreamFault("malformed", `the server answered with a redirect (${response.status}), which is not followed`);
     }
-    return answered(response, { longLived, maxBytes: !longLived && body.includes(CALL) ? bounds.maxCallBytes + FRAME_BYTES : bounds.maxMessageBytes });
+    return answered(response, { unasked: longLived ? unasked : null, maxBytes: isCall ? bounds.maxCallBytes + FRAME_BYTES : bounds.maxMessageBytes });
   };
 }
 
 interface ReadBounds {
-  readonly longLived: boolean;
+  /** Of a stream that stays open; null: it ends with its answer. */
+  readonly unasked: Meter | null;
   readonly maxBytes: number;
 }
 
-function answered(response: UpstreamResponse, { longLived, maxBytes }: ReadBounds): Response {
+function answered(response: UpstreamResponse, { unasked, maxBytes }: ReadBounds): Response {
   const headers: [string, string][] = READ_HEADERS.flatMap((name) => {
     const value = response.header(name);
     return value === null ? [] : [[name, value]];
@@ -77,7 +101,7 @@ function answered(response: UpstreamResponse, { longLived, maxBytes }: ReadBound
     return new Response(null, init);
   }
   const isStream = (response.header("content-type") ?? "").toLowerCase().includes(STREAM);
-  const count = isStream ? eventCounter(maxBytes, longLived ? Number.POSITIVE_INFINITY : maxBytes + ASIDE_BYTES) : totalCounter(maxBytes);
+  const count = isStream ? eventCounter(maxBytes, unasked === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unasked)) : totalCounter(maxBytes);
   return new Response(counted(response.body, count), init);
 }
 
@@ -112,17 +136,19 @@ function totalCounter(maxBytes: number): Counter {
   return (bytes) => ((total += bytes.length) > maxBytes ? `the answer is larger than ${maxBytes} bytes` : null);
 }
 
+function meteredCounter(unasked: Meter): Counter {
+  return (bytes) => (unasked.passes(bytes.length) ? null : "the server says more, unasked, than is read");
+}
+
 const LF = 10;
 const CR = 13;
 
 /** An empty line ends an event: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream */
-function eventCounter(maxEventBytes: number, maxBytes: number): Counter {
-  let total = 0;
+function eventCounter(maxEventBytes: number, all: Counter): Counter {
   let event = 0;
   let line = 0;
   let last = 0;
   return (bytes) => {
-    total += bytes.length;
     for (const byte of bytes) {
       event += 1;
       if (byte === LF && last === CR) event = line === 0 && event === 1 ? 0 : event;
@@ -133,6 +159,6 @@ function eventCounter(maxEventBytes: number, maxBytes: number): Counter {
       last = byte;
       if (event > maxEventBytes) return `an event is larger than ${maxEventBytes} bytes`;
     }
-    return total > maxBytes ? `the answer is larger than ${maxBytes} bytes` : null;
+    return all(bytes);
   };
 }

@@ -4,12 +4,14 @@
 import type { Client, JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { CancelSignal } from "../core/cancellation.ts";
+import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
+import { withoutSecrets } from "../core/redaction.ts";
 import type { ToolServer } from "../core/tool.ts";
 import type { TraceHeaders } from "../core/trace.ts";
 import { VERSION } from "../core/version.ts";
 import { faultOf, ToolFault } from "./faults.ts";
-import { openMessageMeter } from "./message-meter.ts";
+import { openMeter } from "./meter.ts";
 import { type OpenedTransport, openTransport, type TransportKind, type TransportWorld } from "./transports.ts";
 
 export interface ConnectionWorld extends TransportWorld {
@@ -17,8 +19,8 @@ export interface ConnectionWorld extends TransportWorld {
   onListChanged(): void;
   /** It is gone, by itself or closed here. Told once. */
   onClosed(): void;
-  /** Something is wrong that ends no call by itself. */
-  onFault(thrown: unknown): void;
+  /** Something is wrong that ends no call by itself. The words name no secret. */
+  onFault(words: string): void;
 }
 
 export interface AboutServer {
@@ -48,6 +50,8 @@ export interface ToolConnection {
   page(cursor: string | undefined, timing: Timing): Promise<unknown>;
   /** As the server says it. Throws ToolFault, or the signal's reason. */
   call(call: ToolCall, timing: Timing): Promise<unknown>;
+  /** Nothing more is asked of it: it ends when what was asked is over. */
+  leave(): void;
   close(): Promise<void>;
 }
 
@@ -55,6 +59,9 @@ const ANYTHING = z.unknown();
 /** Schemas of outputs are the server's own word for its own answer, and are not compiled. */
 const NO_VALIDATION: jsonSchemaValidator = { getValidator: <T>(): JsonSchemaValidator<T> => (input) => ({ valid: true, data: input as T, errorMessage: undefined }) };
 const MAX_PROBE_MS = 10_000;
+const MAX_WORDS = 1000;
+/** Notifications, requests of the server's own, and whatever is no message. */
+const UNASKED = { burst: 2000, perSecond: 200 };
 
 /** Throws ToolFault. */
 export async function connect(server: ToolServer, world: ConnectionWorld, timeoutMs: number): Promise<ToolConnection> {
@@ -90,7 +97,7 @@ async function connectBy(kind: TransportKind, server: ToolServer, world: Connect
     stands = true;
   } catch (thrown) {
     await opened.end();
-    throw faultOf(opened.fault() ?? thrown);
+    throw told(opened, thrown);
   }
   return connectionOf(client, opened, kind);
 }
@@ -98,14 +105,16 @@ async function connectBy(kind: TransportKind, server: ToolServer, world: Connect
 /** Before the client listens: it keeps what is already there, and tells it first. */
 function watch(client: Client, world: ConnectionWorld, opened: OpenedTransport, isEnd: (thrown: Error) => boolean): void {
   let closed = false;
-  const meter = openMessageMeter(world.clock);
+  const meter = openMeter(world.clock, UNASKED);
+  const count = (): void => {
+    if (!meter.passes(1)) opened.cut(new ToolFault("failed", "the server says more, unasked, than is read"));
+  };
   const onmessage = (message: object): void => {
-    if (!("method" in message) || meter.passes()) return;
-    opened.blame(new ToolFault("failed", "the server says more, unasked, than is read"));
-    void opened.end();
+    if ("method" in message) count();
   };
   const onerror = (thrown: Error): void => {
-    world.onFault(thrown);
+    count();
+    world.onFault(withoutSecrets(thrown.message.slice(0, MAX_WORDS), opened.secrets()));
     // the session of an older server ends with its stream: one that the client would begin anew has had no handshake
     if (isEnd(thrown)) void client.close();
   };
@@ -118,29 +127,44 @@ function watch(client: Client, world: ConnectionWorld, opened: OpenedTransport, 
   Object.assign(client, { onerror, onclose });
 }
 
+/** Servers quote what they were sent, and hold nothing against us that they never knew. */
+function told(opened: OpenedTransport, thrown: unknown): ToolFault | GatewayError {
+  const fault = faultOf(opened.fault() ?? thrown);
+  if (!(fault instanceof ToolFault)) return fault;
+  const kind = fault.kind === "lost" && !opened.hasSession() ? "failed" : fault.kind;
+  return new ToolFault(kind, withoutSecrets(fault.message, opened.secrets()), { status: fault.status, cause: fault });
+}
+
 function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKind): ToolConnection {
   const named = client.getServerVersion();
+  let asking = 0;
+  let left = false;
   const asked = async <T>({ timeoutMs, signal }: Timing, ask: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<T>): Promise<T> => {
     signal.throwIfAborted();
     const abort = new AbortController();
     // the reason is the caller's, and reaches the server
     const cancelled = (): void => abort.abort("the call was cancelled");
     signal.addEventListener("abort", cancelled);
+    asking += 1;
     try {
       return await ask({ timeout: Math.max(1, timeoutMs), signal: abort.signal });
     } catch (thrown) {
       signal.throwIfAborted();
-      throw faultOf(opened.fault() ?? thrown);
+      throw told(opened, thrown);
     } finally {
       signal.removeEventListener("abort", cancelled);
+      asking -= 1;
+      if (left && asking === 0) void opened.end();
     }
   };
   return {
     about: { transport: kind, protocolVersion: client.getNegotiatedProtocolVersion() ?? "", name: named?.name ?? null, version: named?.version ?? null },
     page: (cursor, timing) => asked(timing, (options) => client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, ANYTHING, options)),
     call: ({ tool: name, args, schema, trace }, timing) => asked(timing, (options) => client.callTool({ name, arguments: args, ...(trace !== null && { _meta: { ...trace } }) }, { ...options, toolDefinition: { name, inputSchema: { type: "object", ...schema } } })),
-    async close() {
-      await opened.end();
+    leave() {
+      left = true;
+      if (asking === 0) void opened.end();
     },
+    close: () => opened.end(),
   };
 }

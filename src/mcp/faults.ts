@@ -31,7 +31,7 @@ export class ToolFault extends Error {
 export const STREAM_ENDED = -31_999;
 
 /** Of the client's older transport, which tells a status in no other way. */
-const STATUS_IN_WORDS = /\(HTTP (\d{3})\)/;
+const STATUS_IN_WORDS = /^Error POSTing to endpoint \(HTTP (\d{3})\): /;
 const MAX_WORDS = 500;
 
 /** The client's errors are told apart by what they carry: it is not loaded here. */
@@ -42,10 +42,11 @@ export function faultOf(thrown: unknown): ToolFault | GatewayError {
   if (!(thrown instanceof Error)) return new ToolFault("failed", String(thrown).slice(0, MAX_WORDS));
   const { code, status } = thrown as { readonly code?: unknown; readonly status?: unknown };
   const words = thrown.message.slice(0, MAX_WORDS);
+  // before any look at words: these are the server's own, and may hold whatever it likes
+  if (typeof code === "number" && thrown.name === "ProtocolError") return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", words, { cause: thrown });
   const told = typeof status === "number" ? status : Number(STATUS_IN_WORDS.exec(thrown.message)?.[1] ?? Number.NaN);
   if (!Number.isNaN(told)) return new ToolFault(told === 404 || told === 400 ? "lost" : "failed", `the server answered ${told}: ${words}`, { status: told, cause: thrown });
   if (code === "REQUEST_TIMEOUT") return new ToolFault("timeout", words, { cause: thrown });
-  if (typeof code === "number" && thrown.name === "ProtocolError" && code !== STREAM_ENDED) return new ToolFault("answered", words, { cause: thrown });
   return new ToolFault("failed", words, { cause: thrown });
 }
 

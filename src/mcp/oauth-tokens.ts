@@ -21,6 +21,8 @@ export interface ServerTokens {
   take(signal: CancelSignal): Promise<string>;
   /** The one that was given last was refused. */
   refused(): void;
+  /** It, where there was one. */
+  given(): readonly string[];
 }
 
 export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTokens {
@@ -41,6 +43,7 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
           given = await cache.take(key, maker, signal);
           return given.secret;
         },
+        given: () => (given === null ? [] : [given.secret]),
         refused() {
           if (given !== null) cache.forget(key, given);
         },

@@ -23,14 +23,22 @@ export interface OpenToolServers extends ToolServers {
   figures(): ToolServerFigures;
 }
 
-const IDLE_MS = 5 * 60_000;
+export interface LinkBounds {
+  readonly idleMs: number;
+  /** To configured servers, and as many to those that requests name. */
+  readonly maxLinks: number;
+  /** Lists of tools of servers that requests name, all together. */
+  readonly maxAskedListBytes: number;
+}
+
+const BOUNDS: LinkBounds = { idleMs: 5 * 60_000, maxLinks: 1000, maxAskedListBytes: 128 * 1024 * 1024 };
 const SWEEP_MS = 30_000;
-const MAX_LINKS = 1000;
 /** Lines of a server that are told in a minute. */
 const MAX_LINES = 60;
 const MINUTE_MS = 60_000;
 
-export function openToolServers(options: ToolServersOptions, idleMs = IDLE_MS): OpenToolServers {
+export function openToolServers(options: ToolServersOptions, bounds: Partial<LinkBounds> = {}): OpenToolServers {
+  const { idleMs, maxLinks, maxAskedListBytes } = { ...BOUNDS, ...bounds };
   const { clock, upstream } = options;
   const tokens = openOauthTokens(upstream, clock);
   const links = new Map<string, ServerLink>();
@@ -45,11 +53,26 @@ export function openToolServers(options: ToolServersOptions, idleMs = IDLE_MS): 
     links.delete(key);
     link.retire();
   };
+  /** What requests name takes no place of what is configured, and the other way round. */
+  const beside = (server: ToolServer): [string, ServerLink][] => [...links].filter(([key]) => known.has(key) === known.has(server.key));
+  const longestIdle = (some: readonly [string, ServerLink][]): [string, ServerLink][] => some.filter(([, link]) => link.idleMs() > 0).toSorted(([, a], [, b]) => b.idleMs() - a.idleMs());
+  const forgetLists = (server: ToolServer): void => {
+    if (known.has(server.key)) return;
+    const others = beside(server);
+    let bytes = others.reduce((sum, [, link]) => sum + link.listBytes, 0);
+    if (bytes <= maxAskedListBytes) return;
+    for (const [key, link] of longestIdle(others)) {
+      bytes -= link.listBytes;
+      end(key, link);
+      if (bytes <= maxAskedListBytes) return;
+    }
+  };
   const linkOf = (server: ToolServer): ServerLink => {
     const there = links.get(server.key);
     if (there !== undefined) return there;
-    if (links.size >= MAX_LINKS) {
-      const [idle] = [...links].filter(([, link]) => link.idleMs() > 0).toSorted(([, a], [, b]) => b.idleMs() - a.idleMs());
+    const others = beside(server);
+    if (others.length >= maxLinks) {
+      const [idle] = longestIdle(others);
       if (idle === undefined) throw new GatewayError("tool_server_failed", `Too many tool servers are in use at once; ${server.label} was not asked.`);
       end(...idle);
     }
@@ -58,7 +81,7 @@ export function openToolServers(options: ToolServersOptions, idleMs = IDLE_MS): 
       clock, upstream, tokens,
       allowPrivateAddresses: () => options.allowPrivateAddresses(),
       onWords: (line) => tell("info", "a tool server says", line),
-      onFault: (thrown) => tell("info", "a fault at a tool server", thrown instanceof Error ? thrown.message : String(thrown)),
+      onFault: (words) => tell("info", "a fault at a tool server", words),
       count: (what) => (counts[what] += 1),
       tell: (words, detail) => tell("warn", `tool server: ${words}`, detail),
     });
@@ -78,6 +101,7 @@ export function openToolServers(options: ToolServersOptions, idleMs = IDLE_MS): 
     figures: () => ({ connections: [...links.values()].filter((link) => link.isConnected).length, ...counts }),
     list: async (server, signal) => {
       const tools = await asked(server, (link) => link.tools(server.timeoutMs, signal));
+      forgetLists(server);
       const allowed = allowList(server);
       return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
     },

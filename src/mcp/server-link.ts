@@ -29,6 +29,7 @@ const MAX_PAUSE_MS = 30_000;
 
 interface KnownList {
   readonly tools: readonly ToolDefinition[];
+  readonly bytes: number;
   readonly atMs: number;
 }
 
@@ -55,6 +56,11 @@ export class ServerLink {
 
   get isConnected(): boolean {
     return this.#connection !== null;
+  }
+
+  /** Of the list that is kept. */
+  get listBytes(): number {
+    return this.#list?.bytes ?? 0;
   }
 
   /** Milliseconds since anybody used it; 0 while somebody does. */
@@ -187,7 +193,8 @@ export class ServerLink {
 
   #drop(connection: Promise<ToolConnection>): void {
     if (this.#connection === connection) this.#connection = null;
-    connection.then((open) => open.close()).catch(() => undefined);
+    // others may have asked it something, and be answered yet
+    connection.then((open) => open.leave()).catch(() => undefined);
   }
 
   async #readList(): Promise<readonly ToolDefinition[]> {
@@ -195,9 +202,9 @@ export class ServerLink {
     const endsMs = this.#world.clock.monotonic() + Math.max(this.server.timeoutMs, CONNECT_TIMEOUT_MS);
     this.#listChanged = false;
     try {
-      const { tools, problems } = await this.#ask(endsMs, never, (connection) => readList((cursor) => connection.page(cursor, { timeoutMs: endsMs - this.#world.clock.monotonic(), signal: never })));
+      const { tools, problems, bytes } = await this.#ask(endsMs, never, (connection) => readList((cursor) => connection.page(cursor, { timeoutMs: endsMs - this.#world.clock.monotonic(), signal: never })));
       for (const problem of problems.slice(0, 10)) this.#world.tell("a tool is left out", problem);
-      this.#list = { tools, atMs: this.#world.clock.monotonic() };
+      this.#list = { tools, bytes, atMs: this.#world.clock.monotonic() };
       return tools;
     } catch (thrown) {
       this.#list = null;

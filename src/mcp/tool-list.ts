@@ -2,6 +2,7 @@
 // others stay.
 import { isObject, type Json } from "../core/json.ts";
 import type { ToolDefinition } from "../core/tool.ts";
+import { isDeeperThan } from "./depth.ts";
 import { ToolFault } from "./faults.ts";
 
 export const MAX_TOOLS = 1000;
@@ -18,6 +19,8 @@ export interface ReadList {
   readonly tools: readonly ToolDefinition[];
   /** What was left out, with the reason: a sentence each. */
   readonly problems: readonly string[];
+  /** Of all tools, about. */
+  readonly bytes: number;
 }
 
 /** Follows the pages. Throws ToolFault where a page is no page. */
@@ -46,7 +49,7 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
     if (next !== undefined && next === cursor) throw new ToolFault("failed", "its list of tools goes round");
     cursor = next;
   }
-  return { tools: [...tools.values()], problems };
+  return { tools: [...tools.values()], problems, bytes };
 }
 
 /** A text says what is wrong. */
@@ -62,14 +65,4 @@ function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes
   const said = typeof title === "string" ? title : isObject(annotations) && typeof annotations["title"] === "string" ? annotations["title"] : null;
   const tool = { name, title: said?.slice(0, MAX_NAME) ?? null, description: typeof description === "string" ? description : null, inputSchema };
   return { tool, bytes: schemaBytes + name.length + (tool.description?.length ?? 0) };
-}
-
-/** Without recursion: depth is what is in question. */
-function isDeeperThan(value: Json, levels: number): boolean {
-  let level: readonly Json[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > levels) return true;
-    level = level.flatMap((one): readonly Json[] => (typeof one === "object" && one !== null ? (Object.values(one) as Json[]) : []));
-  }
-  return false;
 }

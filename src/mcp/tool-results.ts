@@ -1,15 +1,19 @@
 // The result of a call as its server gives it -> the parts that a model can be told. https://modelcontextprotocol.io/specification/2025-11-25/server/tools
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { ToolResult, ToolResultPart } from "../core/tool.ts";
+import { isDeeperThan } from "./depth.ts";
 import { ToolFault } from "./faults.ts";
 
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/i;
 const BASE64 = /^[A-Za-z0-9+/\r\n]*={0,2}\s*$/;
 
-/** Throws ToolFault for what is no result, or larger than allowed. */
+const MAX_DEPTH = 100;
+
+/** Throws ToolFault for what is no result, or larger or deeper than allowed. */
 export function readResult(answer: unknown, maxBytes: number): ToolResult {
   if (!isObject(answer) || !Array.isArray(answer["content"] ?? [])) throw new ToolFault("failed", "the answer is no result of a tool");
   const { content = [], structuredContent: structured, isError } = answer as { readonly content?: readonly Json[]; readonly structuredContent?: Json; readonly isError?: Json };
+  if (isDeeperThan([content, structured ?? null], MAX_DEPTH)) throw new ToolFault("failed", `the result is deeper than ${MAX_DEPTH} levels`);
   const bytes = Buffer.byteLength(JSON.stringify(structured === undefined ? content : [content, structured]));
   if (bytes > maxBytes) throw new ToolFault("failed", `the result is larger than ${maxBytes} bytes`);
   return { parts: content.map(readPart), structured, isError: isError === true, bytes };

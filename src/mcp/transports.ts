@@ -7,8 +7,9 @@ import type { ToolServer, ToolTransport } from "../core/tool.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { boundedFetch, type BoundedFetch } from "./bounded-fetch.ts";
-import { STREAM_ENDED } from "./faults.ts";
 import type { OauthTokens } from "./oauth-tokens.ts";
+import { openPinnedOrigins } from "./pinned-origins.ts";
+import { endRequestStreams } from "./request-streams.ts";
 
 export type TransportKind = "streamable_http" | "sse" | "stdio";
 
@@ -25,7 +26,12 @@ export interface OpenedTransport {
   readonly transport: Transport;
   /** What ended it, where that is known better than the client knows it. */
   fault(): unknown;
-  blame(fault: unknown): void;
+  /** Ends it at once, for this reason. */
+  cut(fault: unknown): void;
+  /** Whether the server keeps something of us, that it may have forgotten. */
+  hasSession(): boolean;
+  /** What a server that quotes its requests would tell: what is configured, and the token of the moment. */
+  secrets(): readonly string[];
   /** Tells the server, where it has a session, and ends the connection or the program. Never throws. */
   end(): Promise<void>;
 }
@@ -38,6 +44,9 @@ const STREAM_SILENCE_MS = 15 * 60_000;
 /** Of a list of tools, and of whatever else is no result of a tool. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const FAREWELL_MS = 2000;
+/** A stream that has ended is opened anew, but not as often as its server says. */
+const MIN_REOPEN_MS = 1000;
+const MAX_REOPEN_MS = 60_000;
 const MAX_WORDS_LINE = 500;
 
 export async function openTransport(kind: TransportKind, server: ToolServer, world: TransportWorld, timeoutMs: number): Promise<OpenedTransport> {
@@ -48,80 +57,61 @@ export async function openTransport(kind: TransportKind, server: ToolServer, wor
 
 async function openHttp(kind: TransportKind, to: HttpTransport, server: ToolServer, world: TransportWorld, timeoutMs: number): Promise<OpenedTransport> {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
-  const pinned = pinnedBy(to.guarded, world);
+  const url = new URL(to.url);
+  const check = to.guarded ? async (address: string): Promise<string> => (await checkAddress(address, { allowPrivate: world.allowPrivateAddresses(), param: "url" })).pinnedAddress : null;
   const fetch: BoundedFetch = boundedFetch({
+    clock: world.clock,
     upstream: world.upstream,
+    origin: url.origin,
     headers: to.headers,
-    pinned,
-    bounds: { connectTimeoutMs: CONNECT_TIMEOUT_MS, answerTimeoutMs: Math.max(timeoutMs, server.timeoutMs), streamSilenceMs: STREAM_SILENCE_MS, maxCallBytes: server.maxResultBytes, maxMessageBytes: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes) },
+    pinned: check === null ? null : openPinnedOrigins(check),
+    bounds: { connectTimeoutMs: CONNECT_TIMEOUT_MS, answerTimeoutMs: Math.max(timeoutMs, server.timeoutMs), streamSilenceMs: STREAM_SILENCE_MS, maxCallBytes: server.maxResultBytes, maxMessageBytes: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes), maxCalls: server.maxConcurrent },
   });
-  let fault: unknown;
-  const blame = (thrown: unknown): void => {
-    fault ??= thrown;
-  };
-  const tokens = to.oauth === null ? null : world.tokens.of(to.oauth, pinned);
+  const tokens = to.oauth === null ? null : world.tokens.of(to.oauth, check ?? (() => Promise.resolve(undefined)));
+  const secrets = (): readonly string[] => [...secretsOf(to), ...(tokens === null ? [] : tokens.given())];
   const authProvider = tokens === null ? undefined : { token: () => tokens.take(new Cancellation()), onUnauthorized: () => Promise.resolve(tokens.refused()) };
   const options = { fetch, redirectPolicy: "follow" as const, ...(authProvider !== undefined && { authProvider }) };
-  const url = new URL(to.url);
   if (kind === "sse") {
     const transport = new SSEClientTransport(url, options);
-    return { transport, fault: () => fault, blame, end: () => transport.close().catch(() => undefined) };
+    return opened({ transport, hasSession: () => true, secrets, farewell: null });
   }
-  const transport = new StreamableHTTPClientTransport(url, options);
-  tellEnds(transport);
+  const reconnectionScheduler = (reopen: () => void, wantedMs: number): (() => void) => {
+    const timer = setTimeout(reopen, Math.min(Math.max(wantedMs, MIN_REOPEN_MS), MAX_REOPEN_MS));
+    return () => clearTimeout(timer);
+  };
+  const transport = new StreamableHTTPClientTransport(url, { ...options, reconnectionScheduler });
+  endRequestStreams(transport);
+  return opened({ transport, hasSession: () => transport.sessionId !== undefined, secrets, farewell: () => transport.terminateSession() });
+}
+
+interface Opened extends Pick<OpenedTransport, "transport" | "hasSession" | "secrets"> {
+  /** Null: nothing is said to a server before the end. */
+  readonly farewell: (() => Promise<void>) | null;
+}
+
+function opened({ transport, hasSession, secrets, farewell }: Opened): OpenedTransport {
+  let fault: unknown;
+  let ending: Promise<void> | null = null;
+  const close = (): Promise<void> => transport.close().catch(() => undefined);
   const end = async (): Promise<void> => {
-    await Promise.race([transport.terminateSession().catch(() => undefined), Bun.sleep(FAREWELL_MS)]);
-    await transport.close().catch(() => undefined);
+    if (farewell !== null) await Promise.race([farewell().catch(() => undefined), Bun.sleep(FAREWELL_MS)]);
+    await close();
   };
-  return { transport, fault: () => fault, blame, end };
-}
-
-/** One look-up for each origin: what was checked is what is called, for as long as the connection lives. */
-function pinnedBy(guarded: boolean, world: TransportWorld): (url: string) => Promise<string | undefined> {
-  if (!guarded) return () => Promise.resolve(undefined);
-  const known = new Map<string, Promise<string>>();
-  return (url) => {
-    const { origin } = new URL(url);
-    const found = known.get(origin) ?? checkAddress(url, { allowPrivate: world.allowPrivateAddresses(), param: "url" }).then(({ pinnedAddress }) => pinnedAddress);
-    known.set(origin, found);
-    return found;
-  };
-}
-
-interface Message {
-  readonly id?: unknown;
-  readonly method?: unknown;
-}
-
-/** The client waits for an answer until its time is up when the stream that should bring it ends without. It is told so at once. */
-function tellEnds(transport: Transport): void {
-  const open = new Set<unknown>();
-  const send = transport.send.bind(transport);
-  transport.send = (message, options) => {
-    const { id, method } = message as Message;
-    if (id === undefined || method === undefined) return send(message, options);
-    open.add(id);
-    const onRequestStreamEnd = (): void => {
-      options?.onRequestStreamEnd?.();
-      if (open.delete(id)) transport.onmessage?.({ jsonrpc: "2.0", id: id as string | number, error: { code: STREAM_ENDED, message: "the stream ended without an answer" } });
-    };
-    return send(message, { ...options, onRequestStreamEnd }).catch((thrown: unknown) => {
-      open.delete(id);
-      throw thrown;
-    });
-  };
-  let listener: Transport["onmessage"];
-  Object.defineProperty(transport, "onmessage", {
-    get: () => listener,
-    set: (wanted: Transport["onmessage"]) => {
-      listener =
-        wanted &&
-        ((message, extra) => {
-          if (!("method" in message) && "id" in message) open.delete(message.id);
-          wanted(message, extra);
-        });
+  return {
+    transport, hasSession, secrets,
+    fault: () => fault,
+    cut(thrown) {
+      fault ??= thrown;
+      ending ??= close();
     },
-  });
+    end: () => (ending ??= end()),
+  };
+}
+
+/** A header is `Bearer` and a token, and a server may quote the token alone. */
+function secretsOf({ url, headers, oauth }: HttpTransport): readonly string[] {
+  const values = [...Object.values(headers), ...new URL(url).searchParams.values()];
+  return [...values, ...values.flatMap((value) => value.split(" ").slice(1)), ...(oauth === null ? [] : [oauth.clientSecret])];
 }
 
 async function openProgram(to: ProgramTransport, server: ToolServer, world: TransportWorld): Promise<OpenedTransport> {
@@ -134,12 +124,8 @@ async function openProgram(to: ProgramTransport, server: ToolServer, world: Tran
     maxBufferSize: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes) + 64 * 1024,
     ...(to.folder !== null && { cwd: to.folder }),
   });
-  let fault: unknown;
-  const blame = (thrown: unknown): void => {
-    fault ??= thrown;
-  };
   tellWords(transport.stderr as NodeJS.ReadableStream | null, world);
-  return { transport, fault: () => fault, blame, end: () => transport.close().catch(() => undefined) };
+  return opened({ transport, hasSession: () => false, secrets: () => Object.values(to.environment), farewell: null });
 }
 
 /** Read to its end, or the program would stand still with a full pipe. */

@@ -19,6 +19,10 @@ export interface ServedCall {
   /** Asks the client something, as `elicitation/create` or `sampling/createMessage`, and gives its answer. Makes the answer a stream. */
   readonly ask: (method: string, params: JsonObject) => Promise<JsonObject>;
   readonly notify: (method: string, params: JsonObject) => void;
+  /** Answers now, over a stream that stays open. */
+  readonly answer: (result: JsonObject) => void;
+  /** When the client has let go of the stream. */
+  readonly closed: Promise<void>;
 }
 
 /** A result; the text of an answer with its content type; the bytes of one without end; `break`: the stream ends without an answer. */
@@ -34,6 +38,8 @@ export interface ToolServerEnd {
   /** How often a token was asked for. */
   readonly tokensIssued: number;
   sessions(): number;
+  /** Streams of clients that hear what it says. */
+  listeners(): number;
   /** All sessions are unknown from now on. */
   forget(): void;
   /** No token that was given holds any more. */
@@ -52,6 +58,8 @@ export interface ToolServerOptions {
   readonly pageSize?: number;
   /** Answers every request like this. */
   readonly respond?: (request: Request) => Response | null;
+  /** It gives no sessions, and wants none. */
+  readonly isStateless?: boolean;
   /** Only with a token of its own, which `/token` gives for this secret. */
   readonly secret?: string;
   /** In the place of the whole answer to `tools/list`. */
@@ -116,7 +124,8 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
     running.set(key, abort);
     request.signal.addEventListener("abort", () => abort.abort());
     let controller!: ReadableStreamDefaultController<Uint8Array>;
-    const body = new ReadableStream<Uint8Array>({ start: (own) => void (controller = own) });
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({ start: (own) => void (controller = own), cancel: close });
     const { promise: first, resolve: begin } = Promise.withResolvers<"stream">();
     const push = (sends: Json): void => {
       begin("stream");
@@ -127,6 +136,8 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
       server: end,
       signal: abort.signal,
       notify: (method, own) => push({ jsonrpc: "2.0", method, params: own }),
+      answer: (result) => push(rpc(id, result)),
+      closed,
       ask: (method, own) => {
         const askId = `ask-${++made}`;
         push({ jsonrpc: "2.0", id: askId, method, params: own });
@@ -157,10 +168,10 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
     if (method === "initialize") {
       const session = `session-${++made}`;
       sessions.add(session);
-      return json(rpc(id, { protocolVersion: "2025-11-25", capabilities: { tools: { listChanged: true } }, serverInfo: { name: "faulty", version: "1.2.3" } }), { headers: { "mcp-session-id": session } });
+      return json(rpc(id, { protocolVersion: "2025-11-25", capabilities: { tools: { listChanged: true } }, serverInfo: { name: "faulty", version: "1.2.3" } }), options.isStateless === true ? {} : { headers: { "mcp-session-id": session } });
     }
     const session = request.headers.get("mcp-session-id") ?? "";
-    if (!sessions.has(session)) return json({ jsonrpc: "2.0", id: null, error: { code: -32000, message: session === "" ? "Bad Request: no session" : "Session not found" } }, { status: session === "" ? 400 : 404 });
+    if (options.isStateless !== true && !sessions.has(session)) return json({ jsonrpc: "2.0", id: null, error: { code: -32000, message: session === "" ? "Bad Request: no session" : "Session not found" } }, { status: session === "" ? 400 : 404 });
     if (method === undefined) {
       asked.get(id as string)?.(message);
       return new Response(null, { status: 202 });
@@ -191,7 +202,7 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
     const [, basic = ""] = /^Basic (.*)$/.exec(request.headers.get("authorization") ?? "") ?? [];
     const secret = form.get("client_secret") ?? new URLSearchParams(`secret=${Buffer.from(basic, "base64").toString().split(":")[1] ?? ""}`).get("secret");
     if (secret !== options.secret) return json({ error: "invalid_client" }, { status: 401 });
-    const text = `token-${++tokensIssued}`;
+    const text = `token-by-name-${++tokensIssued}`;
     tokens.add(text);
     return json({ access_token: text, token_type: "Bearer", expires_in: 3600 });
   };
@@ -223,6 +234,7 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
       return tokensIssued;
     },
     sessions: () => sessions.size,
+    listeners: () => streams.size,
     forget: () => sessions.clear(),
     refuseTokens: () => tokens.clear(),
     change(other, quietly = false) {

@@ -1,0 +1,57 @@
+// What the client leaves open when a request of its own is over: the stream that should bring the answer. It ends here with the request, and a request whose
+// stream ends without an answer is told so at once: the client would wait until its time is up.
+import type { Transport } from "@modelcontextprotocol/client";
+import { STREAM_ENDED } from "./faults.ts";
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: { readonly requestId?: unknown };
+}
+
+/** A server that ends its stream behind the answer keeps the connection for the next request. */
+const AFTER_ANSWER_MS = 1000;
+
+export function endRequestStreams(transport: Transport): void {
+  const open = new Map<unknown, AbortController>();
+  const send = transport.send.bind(transport);
+  const forget = (id: unknown): AbortController | undefined => {
+    const stream = open.get(id);
+    open.delete(id);
+    return stream;
+  };
+  transport.send = (message, options) => {
+    const { id, method, params } = message as Message;
+    if (method === "notifications/cancelled") return send(message, options).finally(() => forget(params?.requestId)?.abort());
+    if (id === undefined || method === undefined) return send(message, options);
+    const stream = new AbortController();
+    open.set(id, stream);
+    const { requestSignal } = options ?? {};
+    if (requestSignal?.aborted === true) stream.abort();
+    requestSignal?.addEventListener("abort", () => {
+      forget(id);
+      stream.abort();
+    });
+    const onRequestStreamEnd = (): void => {
+      options?.onRequestStreamEnd?.();
+      if (open.delete(id)) transport.onmessage?.({ jsonrpc: "2.0", id: id as string | number, error: { code: STREAM_ENDED, message: "the stream ended without an answer" } });
+    };
+    return send(message, { ...options, onRequestStreamEnd, requestSignal: stream.signal }).catch((thrown: unknown) => {
+      open.delete(id);
+      throw thrown;
+    });
+  };
+  let listener: Transport["onmessage"];
+  Object.defineProperty(transport, "onmessage", {
+    get: () => listener,
+    set: (wanted: Transport["onmessage"]) => {
+      listener =
+        wanted &&
+        ((message, extra) => {
+          const stream = !("method" in message) && "id" in message ? forget(message.id) : undefined;
+          if (stream !== undefined) setTimeout(() => stream.abort(), AFTER_ANSWER_MS).unref();
+          wanted(message, extra);
+        });
+    },
+  });
+}
