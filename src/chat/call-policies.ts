@@ -100,6 +100,22 @@ export class CallPolicies {
     return length < LONG_TEXTS ? look(null) : lookAhead((guard) => guardedMessages(messages, guard), guards).then(look);
   }
 
+  /** What a tool gave, as the client may have it: guards on answers look at it, whichever target they are for. What they block is withheld, and the call goes on. */
+  shown(message: Message): Message | Promise<Message> {
+    const guards = this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
+    if (guards.length === 0) return message;
+    const spoke = ({ name, mode }: GuardPolicy): void => this.note([{ name, effect: mode === "audit" ? "would_deny" : "masked" }]);
+    const look = (ahead: LookedAt | null): Message => {
+      try {
+        return guardedMessages([message], textGuard(guards, spoke, ahead))[0]!;
+      } catch (thrown) {
+        if (thrown instanceof BlockedText) return { ...message, content: WITHHELD };
+        throw thrown;
+      }
+    };
+    return typeof message.content === "string" && message.content.length < LONG_TEXTS ? look(null) : lookAhead((guard) => guardedMessages([message], guard), guards).then(look);
+  }
+
   /** What looks at the answer of a target. */
   output(target: PolicyTarget): readonly GuardPolicy[] {
     return this.#guards(this.#policies.outputGuards, target);
@@ -173,6 +189,7 @@ function keyOf(guards: readonly GuardPolicy[]): string {
   return guards.map(({ id }) => id).join("\n");
 }
 
+const WITHHELD = "(withheld by a policy)";
 const NONE: readonly never[] = [];
 const PASSED: Judgement = { refusal: null, touches: [] };
 

@@ -323,7 +323,9 @@ export class Call {
     } finally {
       this.publish();
     }
-    return errorResponse(error, this.traceId, this.ownMs(), { ...this.cors, ...this.rateHeaders() });
+    // who repeats the call has its tools run once more
+    const afterTools = this.record.tools.length > 0 ? { "x-should-retry": "false" } : null;
+    return errorResponse(error, this.traceId, this.ownMs(), { ...this.cors, ...this.rateHeaders(), ...afterTools });
   }
 
   /** What the head of every answer says of the limits that applied (decisions 4.4). */

@@ -31,6 +31,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   const request = warnings.length === 0 ? asked : { ...asked, warnings: [...asked.warnings, ...warnings] };
   const own = new Set((sent.params.tools ?? []).flatMap((tool) => (isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [])));
   const results: ResultsSoFar = { bytes: 0 };
+  const shown = new Map<Message, Message>();
   const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
   return {
     request,
@@ -38,14 +39,18 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
-    run: (toolCall, round, tell, spanId) => runTool(toolCall, tools.get(toolCall.function.name) ?? null, { label: labelBefore(toolCall, sent) ?? "", round, tell, spanId, call, results }),
+    async run(toolCall, round, tell, spanId) {
+      const outcome = await runTool(toolCall, tools.get(toolCall.function.name) ?? null, { label: labelBefore(toolCall, sent) ?? "", round, tell, spanId, call, results });
+      shown.set(outcome.message, outcome.shown);
+      return outcome;
+    },
     next: (before, turn, outcomes, isLast) => {
       const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
       const conversation = withOutcomes(before, turn, outcomes);
       const { source } = before;
       return { ...before, ...conversation, params: withChoice(before.params, offered), offered, source: source.rewritten.has("messages") ? source : { ...source, rewritten: new Set([...source.rewritten, "messages"]) } };
     },
-    replay: (last) => addedMessages(request, last),
+    replay: (last) => addedMessages(request, last).map((message) => shown.get(message) ?? message),
   };
 }
 

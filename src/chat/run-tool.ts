@@ -1,6 +1,6 @@
 // Runs one call of a tool (decisions 10.2, 10.4): its arguments are checked, its server is asked, and what comes of it is text and images for the model. Results are
 // the words of strangers: guards look at them before anybody else does (decisions 3.3).
-import type { ToolCall } from "../core/chat.ts";
+import type { Message, ToolCall } from "../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
@@ -55,12 +55,15 @@ export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, {
   tell({ type: "tool_start", ...place });
   const ended = offered === null ? failed(`There is no tool ${JSON.stringify(name)}.`) : await called(toolCall, offered, spanId, call, results);
   const guarded = await lookedAt(ended, call);
+  const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
+  const shown = call.policies?.shown(message) ?? message;
   const durationMs = Math.round(call.elapsedMs() - startedMs);
   if (ended.error === null) tell({ type: "tool_end", ...place, duration_ms: durationMs });
   else tell({ type: "tool_error", ...place, duration_ms: durationMs, error: ended.error });
   return {
     call: toolCall,
-    message: { role: "tool", tool_call_id: toolCall.id, content: guarded.text },
+    message,
+    shown: shown instanceof Promise ? await shown : shown,
     images: guarded.images,
     server: place.server_label,
     tool: place.tool,

@@ -52,6 +52,8 @@ export interface ToolOutcome {
   readonly call: ToolCall;
   /** The `tool` message that answers the call, and the parts of a `user` message behind all of them where it has images. */
   readonly message: Message;
+  /** The same as the client may have it, in `replay`. */
+  readonly shown: Message;
   readonly images: readonly JsonObject[];
   readonly server: string;
   readonly tool: string;

@@ -71,6 +71,29 @@ describe("guards and results of tools", () => {
   });
 });
 
+describe("guards on answers and results of tools", () => {
+  const on = (action: string): object => ({ name: "no-mail", message: "Keep it in.", guard: { on: "output", classes: ["email"], action } });
+  const results = [`It is ${MAIL}'s.`, `${"a lot of text. ".repeat(20_000)}It is ${MAIL}'s.`];
+
+  test.each([false, true])("[d3.3, d10.3] what they mask does not leave in the replay, and the model has it (stream: %p)", async (stream) => {
+    for (const result of results) {
+      const stub = stageOf([on("mask")], { result });
+      const { text } = await answerOf(stub, { stream });
+      expect([text.includes(MAIL), text.includes("It is [email]'s."), stub.sent[1]!.body.includes(MAIL)]).toEqual([false, true, true]);
+      expect(stub.records[0]!.policies).toEqual([{ name: "no-mail", effect: "masked" }]);
+    }
+  });
+
+  test.each([false, true])("[d3.3, d10.3] what they block is withheld from the replay, and an answer that says nothing of it goes out (stream: %p)", async (stream) => {
+    for (const result of results) {
+      const stub = stageOf([on("block")], { result });
+      const { status, text } = await answerOf(stub, { stream });
+      expect([status, text.includes(MAIL), text.includes("withheld by a policy"), text.includes('"error"')]).toEqual([200, false, true, false]);
+      expect(stub.sent[1]!.body).toContain(MAIL);
+    }
+  });
+});
+
 describe("a tool server that takes its time to list its tools", () => {
   const slow = (listMs: number, fails = false) => {
     const { toolServers, ...rest } = fakeToolServers({ desk: { find: { run: () => says("one") } } });

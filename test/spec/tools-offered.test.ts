@@ -148,7 +148,7 @@ describe("[d10.2] tool_choice", () => {
 
   test("the last round's choice gives way where a provider has no word for it, and what the client asked never does", async () => {
     const session = await sessionWorld(servers).open({ tools: [DOCS] });
-    const last = session.next(session.request, { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] }, [{ ...OUTCOME, message: { role: "tool", tool_call_id: "a", content: "b" } }], true);
+    const last = session.next(session.request, { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] }, [{ ...OUTCOME, message: RESULT, shown: RESULT }], true);
     const bedrock = providers.get("bedrock")!;
     const target = { ...targetFor(bedrock), model: "anthropic.claude-3-haiku-20240307-v1:0" };
     const fitted = fitRequest(last, bedrock, target, { dropParams: false, disableStopSequenceLimit: false }, PRINCIPAL);
@@ -158,6 +158,7 @@ describe("[d10.2] tool_choice", () => {
     expect(() => bedrock.encodeRequest(asked, target)).toThrow("tool_choice");
   });
 });
+const RESULT = { role: "tool", tool_call_id: "a", content: "b" } as const;
 const OUTCOME = { call: callOf("a", "docs__search"), images: [], server: "docs", tool: "search", code: null, isError: false, bytes: 1 };
 
 describe("[d10.4] a tool server that is down", () => {
