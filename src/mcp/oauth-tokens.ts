@@ -10,6 +10,8 @@ import type { UpstreamClient } from "../wire/upstream.ts";
 import { digestOf } from "./compile-servers.ts";
 
 const MAX_TOKENS = 1000;
+/** A server that refuses every token is no reason to ask for one with every call. */
+const REFUSAL_PAUSE_MS = 10_000;
 
 export interface OauthTokens {
   /** Of one server. `pinned` gives the checked address of a URL, or undefined where it needs none. */
@@ -27,6 +29,7 @@ export interface ServerTokens {
 
 export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTokens {
   const cache = openTokenCache(clock, MAX_TOKENS);
+  const refusals = new Map<string, number>();
   return {
     of(oauth, pinned) {
       const key = digestOf(oauth);
@@ -45,7 +48,12 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
         },
         given: () => (given === null ? [] : [given.secret]),
         refused() {
-          if (given !== null) cache.forget(key, given);
+          const nowMs = clock.monotonic();
+          if (given === null || nowMs - (refusals.get(key) ?? Number.NEGATIVE_INFINITY) < REFUSAL_PAUSE_MS) return;
+          cache.forget(key, given);
+          refusals.delete(key);
+          refusals.set(key, nowMs);
+          if (refusals.size > MAX_TOKENS) refusals.delete(refusals.keys().next().value!);
         },
       };
     },

@@ -160,6 +160,16 @@ describe("a server that quotes what it was sent", () => {
   });
 });
 
+test("a server that refuses every token does not have one asked for with every call", async () => {
+  const { server, servers, end } = openFaultyTools({ secret: "s3cret-of-client", respond: (request) => (new URL(request.url).pathname === "/token" ? null : new Response("no", { status: 401, headers: { "www-authenticate": "Bearer" } })) });
+  const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret-of-client", clientAuth: "post", scope: null, audience: null } as const;
+  const refusing = { ...server, transport: { ...server.transport, oauth } } as ToolServer;
+  const beganMs = performance.now();
+  for (let count = 0; count < 8; count++) expect((await failure(servers.call(refusing, "echo", {}, new Cancellation(), null))).code).toBe("tool_server_failed");
+  expect(end.tokensIssued).toBeGreaterThanOrEqual(2);
+  expect(end.tokensIssued).toBeLessThanOrEqual(2 + (performance.now() - beganMs) / 10_000);
+});
+
 describe("servers that requests name", () => {
   const another = (server: ToolServer, key: string): ToolServer => ({ ...server, key });
 
