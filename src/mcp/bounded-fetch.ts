@@ -9,7 +9,7 @@ import type { PinnedOrigins } from "./pinned-origins.ts";
 
 export interface FetchBounds {
   readonly connectTimeoutMs: number;
-  /** Of an answer to a message: until its head, and the longest silence in it. */
+  /** Of an answer to a message: until its head, the longest silence in it, and about all of it. */
   readonly answerTimeoutMs: number;
   /** Longest silence of a stream that the server keeps open for what it has to say. */
   readonly streamSilenceMs: number;
@@ -61,6 +61,7 @@ export function boundedFetch({ clock, upstream, origin, headers, pinned, bounds 
     const longLived = method === "GET" || own.get("mcp-method") === LISTEN;
     const isCall = !longLived && body.includes(CALL);
     // in the older form the answer comes over the stream that serves all
+    const endsMs = clock.monotonic() + bounds.answerTimeoutMs;
     if (!longLived) unasked.expect(isCall ? maxAsked : bounds.maxMessageBytes);
     const sending = upstream.send(
       { method, url: address, headers: { ...headers, ...Object.fromEntries(own) }, body },
@@ -80,17 +81,20 @@ export function boundedFetch({ clock, upstream, origin, headers, pinned, bounds 
       response.body.cancel();
       throw new UpstreamFault("malformed", `the server answered with a redirect (${response.status}), which is not followed`);
     }
-    return answered(response, { unasked: longLived ? unasked : null, maxBytes: isCall ? bounds.maxCallBytes + FRAME_BYTES : bounds.maxMessageBytes });
+    const late = (): string | null => (!longLived && clock.monotonic() > endsMs ? "the answer took too long" : null);
+    return answered(response, { unasked: longLived ? unasked : null, late, maxBytes: isCall ? bounds.maxCallBytes + FRAME_BYTES : bounds.maxMessageBytes });
   };
 }
 
 interface ReadBounds {
   /** Of a stream that stays open; null: it ends with its answer. */
   readonly unasked: Meter | null;
+  /** A server that writes a little now and then is never silent. */
+  readonly late: () => string | null;
   readonly maxBytes: number;
 }
 
-function answered(response: UpstreamResponse, { unasked, maxBytes }: ReadBounds): Response {
+function answered(response: UpstreamResponse, { unasked, late, maxBytes }: ReadBounds): Response {
   const headers: [string, string][] = READ_HEADERS.flatMap((name) => {
     const value = response.header(name);
     return value === null ? [] : [[name, value]];
@@ -102,7 +106,7 @@ function answered(response: UpstreamResponse, { unasked, maxBytes }: ReadBounds)
   }
   const isStream = (response.header("content-type") ?? "").toLowerCase().includes(STREAM);
   const count = isStream ? eventCounter(maxBytes, unasked === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unasked)) : totalCounter(maxBytes);
-  return new Response(counted(response.body, count), init);
+  return new Response(counted(response.body, (bytes) => late() ?? count(bytes)), init);
 }
 
 /** Says what is wrong with what came so far; null: nothing. */

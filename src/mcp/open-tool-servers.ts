@@ -146,10 +146,12 @@ async function answered(call: ReturnType<ServerLink["call"]>): ReturnType<Server
 }
 
 function toldError(thrown: unknown, label: string): unknown {
+  const failed = (detail: string): GatewayError => new GatewayError("tool_server_failed", `The tool server ${label} failed.`, { detail, cause: thrown });
+  // a name that could not be looked up
+  if (thrown instanceof GatewayError) return thrown.code === "upstream_connection" ? failed(thrown.detail ?? thrown.message) : thrown;
   if (!(thrown instanceof ToolFault)) return thrown;
-  const { message: detail } = thrown;
-  if (thrown.kind === "timeout") return new GatewayError("tool_timeout", `The tool server ${label} did not answer in time.`, { detail, cause: thrown });
-  return new GatewayError("tool_server_failed", `The tool server ${label} failed.`, { detail, cause: thrown });
+  if (thrown.kind === "timeout") return new GatewayError("tool_timeout", `The tool server ${label} did not answer in time.`, { detail: thrown.message, cause: thrown });
+  return failed(thrown.message);
 }
 
 /** A server that writes without end does not fill the log. */

@@ -68,6 +68,15 @@ describe("the fetch below the client", () => {
     expect([bytes > credit, bytes <= credit + 4 * MIB]).toEqual([true, true]);
   });
 
+  test("lets an answer go that takes too long, however steadily it is written, and no stream that stays open", async () => {
+    const { fetch, clock } = world();
+    const [answer, stream] = [(await fetch(`${ORIGIN}/mcp`, post("tools/list"))).body!.getReader(), (await fetch(`${ORIGIN}/mcp`)).body!.getReader()];
+    for (const reader of [answer, stream]) expect((await reader.read()).done).toBe(false);
+    clock.nowMs += 10;
+    expect(await answer.read().catch((thrown: unknown) => String(thrown))).toContain("took too long");
+    expect((await stream.read()).done).toBe(false);
+  });
+
   test("lets the newer protocol's stream of changes be silent as long as the older one's, and no call that says the same word", async () => {
     const { fetch, sent } = world();
     await fetch(`${ORIGIN}/mcp`);

@@ -159,6 +159,12 @@ describe("a server that", () => {
     expect(await allowed.call("echo", {})).toBe("{}");
   });
 
+  test("has a name that cannot be looked up fails like one that is down", async () => {
+    const { call } = world({}, {}, { guarded: true, url: "http://tools.invalid/mcp" });
+    const error = await failure(call("echo"));
+    expect([error.code, error.message, error.detail]).toEqual(["tool_server_failed", "The tool server faulty failed.", expect.stringContaining("tools.invalid")]);
+  });
+
   test("wants a token gets one, and another when it refuses that", async () => {
     const { end, servers, server } = world({ secret: "s3cret: +%" });
     const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret: +%", clientAuth: "post", scope: null, audience: null } as const;
