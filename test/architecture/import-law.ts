@@ -18,6 +18,7 @@ export const LAYERS = [
   "snapshot",
   "chat",
   "http",
+  "closing.ts",
   "gateway.ts",
   "cli",
   "main.ts",

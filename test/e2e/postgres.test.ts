@@ -1,9 +1,13 @@
 // Two gateways on one PostgreSQL, as on two machines: what is changed at one is in use at both within a second, and a database that is gone stops changes only.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { type GatewayProcess, runCli, startGateway, cleanEnvironment } from "../harness/gateway-process.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
 
 const PASSWORD = "pg-password-that-nobody-may-see";
+const END_CONFIG = `integrations: { file: { type: json_lines, path: calls.jsonl } }
+webhooks: { alerts: { url: "https://alerts.example.com/", secret: "whsec_${Buffer.alloc(24, 1).toString("base64")}" } }`;
 const server = await startPostgres();
 let environment: Record<string, string>;
 let one: GatewayProcess;
@@ -87,6 +91,25 @@ describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
     expect(said).not.toContain(PASSWORD);
     expect(said).not.toContain(environment["DRAGOMAN_MASTER_KEY"]!);
   });
+
+  test("a database that hangs does not hold the end of a gateway: what goes elsewhere is told, and nothing waits for its statements' time", async () => {
+    const gateway = await startGateway({ environment, dataFolder: `${one.dataFolder}-third`, config: END_CONFIG });
+    const path = join(gateway.folder, "calls.jsonl");
+    try {
+      await untilAll(one.firstToken!, 200);
+      server!.freeze();
+      expect(await statusOf(gateway, one.firstToken!)).toBe(200);
+      // the queue of events has a statement under way by then
+      await Bun.sleep(1_500);
+      const beganMs = performance.now();
+      expect(await gateway.stop()).toBe(0);
+      expect(performance.now() - beganMs).toBeLessThan(10_000);
+      expect(readFileSync(path, "utf8").trim().split("\n")).toHaveLength(1);
+    } finally {
+      server!.thaw();
+      rmSync(gateway.folder, { recursive: true, force: true });
+    }
+  }, 60_000);
 
   test("without a master key it does not start, and says which", async () => {
     const { DATABASE_URL } = environment;
