@@ -23,8 +23,9 @@ interface Tally {
 }
 
 const EVERY_MS = 60_000;
-/** Rules and projects that are told apart at a time; what is refused beyond them is told with the next minute. */
-const MOST_TALLIES = 2_000;
+/** Rules and projects that are told apart at a time, and those of one tenant, who cannot take the others' room. Beyond them nothing is told until one has had a quiet minute. */
+const MOST_TALLIES = 5_000;
+const MOST_OF_TENANT = 500;
 
 const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refusal["kind"]>>> = { policy_violation: "policy", rate_limit_exceeded: "limit", insufficient_quota: "budget", model_unpriced: "price" };
 
@@ -39,12 +40,21 @@ function refusalOf({ code, policies, limits }: CallRecord): Refusal | null {
 
 export function refusalEvents(events: Events, clock: Pick<Clock, "now">): RefusalEvents {
   const tallies = new Map<string, Tally>();
+  const byTenant = new Map<string, number>();
   let timer: ReturnType<typeof setInterval> | null = null;
 
+  const held = (tenantId: string, more: number): void => {
+    const now = (byTenant.get(tenantId) ?? 0) + more;
+    if (now === 0) byTenant.delete(tenantId);
+    else byTenant.set(tenantId, now);
+  };
   const tellAll = (): void => {
     const nowMs = clock.now();
     for (const [key, tally] of tallies) {
-      if (tally.count === 0) tallies.delete(key);
+      if (tally.count === 0) {
+        tallies.delete(key);
+        held(tally.last.tenantId!, -1);
+      }
       else {
         tally.tell(tally.count, tally.sinceMs, nowMs, tally.last);
         tally.count = 0;
@@ -77,7 +87,8 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
         known.last = record;
         return;
       }
-      if (tallies.size >= MOST_TALLIES) return;
+      if (tallies.size >= MOST_TALLIES || (byTenant.get(record.tenantId) ?? 0) >= MOST_OF_TENANT) return;
+      held(record.tenantId, 1);
       const tally = begin(record, refusal);
       tallies.set(key, tally);
       const nowMs = clock.now();

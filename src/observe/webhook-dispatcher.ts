@@ -2,7 +2,7 @@
 // delivery is in the hands of one at a time. A receiver that is slow or away holds up nobody else's deliveries.
 import type { Clock } from "../core/clock.ts";
 import type { Webhook, WebhookSet } from "../core/event.ts";
-import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient } from "../store/events.ts";
+import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, Spread } from "../store/events.ts";
 import type { EventFigures } from "./event-figures.ts";
 import { waitAfter } from "./webhook-schedule.ts";
 import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
@@ -41,7 +41,9 @@ const POLL_MS = 1000;
 /** Without webhooks there are only events to forget, and deliveries to give up. */
 const IDLE_POLL_MS = 60_000;
 const LONGEST_POLL_MS = 30_000;
+/** Events, and the deliveries that come of them. */
 const SPREAD_AT_ONCE = 100;
+const DELIVERIES_AT_ONCE = 1000;
 /** Over the webhook's own time, for what comes before and after. */
 const LEASE_MARGIN_MS = 10_000;
 /** Until then another gateway may know of a webhook that is not known here yet. */
@@ -111,7 +113,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
       return isInUse;
     }
     isInUse = true;
-    await spreadAll(options, nobodyAtMs);
+    again = (await spreadSome(options, nobodyAtMs)) || again;
     return true;
   };
   const workOff = async (): Promise<void> => {
@@ -160,15 +162,20 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
   };
 }
 
-/** Until there are none: whoever hears of an event has its delivery. */
-async function spreadAll({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<void> {
-  for (;;) {
-    const events = await queue.unspread(SPREAD_AT_ONCE);
-    if (events.length === 0) return;
-    const known = webhooks();
-    const { shed } = await queue.spread(events.map((event) => ({ event, recipients: event.atMs <= afterMs ? [] : known.recipients(event).map(recipientOf) })), clock.now());
-    figures.shedDeliveries += shed;
+/** Whoever hears of an event has its delivery. Gives whether there may be more: what is due does not wait for all of a storm. */
+async function spreadSome({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<boolean> {
+  const events = await queue.unspread(SPREAD_AT_ONCE);
+  const known = webhooks();
+  const spreads: Spread[] = [];
+  let deliveries = 0;
+  for (const event of events) {
+    if (deliveries >= DELIVERIES_AT_ONCE) break;
+    const recipients = event.atMs <= afterMs ? [] : known.recipients(event).map(recipientOf);
+    spreads.push({ event, recipients });
+    deliveries += recipients.length;
   }
+  if (spreads.length > 0) figures.shedDeliveries += (await queue.spread(spreads, clock.now())).shed;
+  return spreads.length < events.length || events.length === SPREAD_AT_ONCE;
 }
 
 export function recipientOf({ id, name, tenantId, projectId }: Webhook): Recipient {
@@ -188,7 +195,8 @@ async function deliver(options: DispatcherOptions, webhook: Webhook, claimed: Cl
     if (!isOurs || outcome.state !== "dead") return isTaken;
     figures.dead += 1;
     options.onDead(webhook, claimed, outcome.attempt.error ?? "");
-    if (sent.attempt.status !== 410) return isTaken;
+    // the address that says so may be another one by now
+    if (sent.attempt.status !== 410 || options.webhooks().find(webhook.id)?.url !== webhook.url) return isTaken;
     options.onGone(webhook);
     figures.dead += await queue.abandon(webhook.id, GONE, clock.now());
   } catch (error) {

@@ -11,6 +11,9 @@ type Db = Kysely<EventSchema>;
 /** Rows of one insert: databases bound the values of a statement. */
 const ROWS_AT_ONCE = 100;
 const PRUNED_AT_ONCE = 500;
+/** Deliveries that are made in one transaction, unless a single event has more; and how long others get to write before the next. */
+const SPREAD_AT_ONCE = 500;
+const PAUSE_MS = 20;
 
 export interface EventQueueOptions {
   readonly kind: "sqlite" | "postgres";
@@ -30,7 +33,7 @@ export function kyselyEvents(db: Db, { kind, mostWaiting = MOST_WAITING }: Event
       return added;
     },
     unspread: async (most) => (await db.selectFrom("event").selectAll().where("spread", "=", 0n).orderBy("at_ms").limit(sql.lit(most)).execute()).map(eventOf),
-    spread: (spreads, nowMs) => beginWriting(db).execute((tx) => spread(tx, spreads, nowMs, mostWaiting)),
+    spread: (spreads, nowMs) => spreadInParts(db, spreads, nowMs, mostWaiting),
     due: async (nowMs) => {
       const rows = await db.selectFrom("webhook_delivery").select((row) => ["webhook_id", row.fn.min("next_at_ms").as("since_ms")] as const).where("state", "=", "pending").where("next_at_ms", "<=", toInteger(nowMs)).groupBy("webhook_id").execute();
       return rows.map(({ webhook_id: webhookId, since_ms: sinceMs }) => ({ webhookId, sinceMs: fromInteger(sinceMs) }));
@@ -58,9 +61,35 @@ export function kyselyEvents(db: Db, { kind, mostWaiting = MOST_WAITING }: Event
 /** Whatever a database has as its default: a stricter one would refuse whoever had to wait for a row. */
 const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
 
-async function spread(tx: Transaction<EventSchema>, spreads: readonly Spread[], nowMs: number, mostWaiting: number): Promise<{ readonly deliveries: number; readonly shed: number }> {
+async function spreadInParts(db: Db, spreads: readonly Spread[], nowMs: number, mostWaiting: number): Promise<{ readonly deliveries: number; readonly shed: number }> {
   let deliveries = 0;
   const touched = new Set<string>();
+  for (const [index, part] of partsOf(spreads).entries()) {
+    if (index > 0) await Bun.sleep(PAUSE_MS);
+    deliveries += await beginWriting(db).execute((tx) => spread(tx, part, nowMs, touched));
+  }
+  let shed = 0;
+  for (const webhookId of touched) shed += await makeRoom(db, webhookId, mostWaiting);
+  return { deliveries, shed };
+}
+
+function partsOf(spreads: readonly Spread[]): readonly (readonly Spread[])[] {
+  const parts: Spread[][] = [];
+  let size = Number.POSITIVE_INFINITY;
+  for (const one of spreads) {
+    size += one.recipients.length;
+    if (size > SPREAD_AT_ONCE) {
+      parts.push([]);
+      size = one.recipients.length;
+    }
+    parts.at(-1)!.push(one);
+  }
+  return parts;
+}
+
+/** Gives how many deliveries it made. `touched` gets whose they are. */
+async function spread(tx: Transaction<EventSchema>, spreads: readonly Spread[], nowMs: number, touched: Set<string>): Promise<number> {
+  let deliveries = 0;
   for (const { event, recipients } of spreads) {
     // this row is the lock: whoever comes second finds that it is done
     const { numUpdatedRows } = await tx.updateTable("event").set({ spread: 1n }).where("id", "=", event.id).where("spread", "=", 0n).executeTakeFirst();
@@ -70,18 +99,16 @@ async function spread(tx: Transaction<EventSchema>, spreads: readonly Spread[], 
     deliveries += rows.length;
     for (const { webhookId } of recipients) touched.add(webhookId);
   }
-  let shed = 0;
-  for (const webhookId of touched) shed += await makeRoom(tx, webhookId, mostWaiting);
-  return { deliveries, shed };
+  return deliveries;
 }
 
-/** The oldest of that webhook go. */
-async function makeRoom(tx: Transaction<EventSchema>, webhookId: string, mostWaiting: number): Promise<number> {
-  const { waiting } = await tx.selectFrom("webhook_delivery").select((row) => row.fn.countAll<bigint>().as("waiting")).where("state", "=", "pending").where("webhook_id", "=", webhookId).executeTakeFirstOrThrow();
+/** The oldest of that webhook go. Counted outside of what holds others up. */
+async function makeRoom(db: Db, webhookId: string, mostWaiting: number): Promise<number> {
+  const { waiting } = await db.selectFrom("webhook_delivery").select((row) => row.fn.countAll<bigint>().as("waiting")).where("state", "=", "pending").where("webhook_id", "=", webhookId).executeTakeFirstOrThrow();
   const surplus = Number(waiting) - mostWaiting;
   if (surplus <= 0) return 0;
-  const oldest = tx.selectFrom("webhook_delivery").select("id").where("state", "=", "pending").where("webhook_id", "=", webhookId).orderBy("created_at_ms").orderBy("id").limit(sql.lit(surplus));
-  return Number((await tx.deleteFrom("webhook_delivery").where("id", "in", oldest).executeTakeFirst()).numDeletedRows);
+  const oldest = db.selectFrom("webhook_delivery").select("id").where("state", "=", "pending").where("webhook_id", "=", webhookId).orderBy("created_at_ms").orderBy("id").limit(sql.lit(surplus));
+  return Number((await db.deleteFrom("webhook_delivery").where("id", "in", oldest).executeTakeFirst()).numDeletedRows);
 }
 
 interface Wanted {

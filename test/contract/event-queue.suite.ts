@@ -69,6 +69,17 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect((await place.store.listDeliveries({ limit: 100 })).data).toHaveLength(40);
     });
 
+    test("[d11.4] a storm to very many webhooks holds up nobody else who writes", async () => {
+      const events = Array.from({ length: 60 }, () => someEvent());
+      await queue.append(events);
+      const recipients = Array.from({ length: 500 }, (_, index) => hook(`many${index}`));
+      let isDone = false;
+      const spreading = queue.spread(events.map((event) => ({ event, recipients })), NOW).finally(() => (isDone = true));
+      let written = 0;
+      for (; !isDone && written < 5; written++) await place.store.change(LOCAL_ACTOR, (writer) => writer.createTenant({ id: `storm${written}`, name: "storm" }));
+      expect([written, isDone]).toEqual([5, false]);
+      expect(await spreading).toEqual({ deliveries: 30_000, shed: 0 });
+    }, 120_000);
     test("[d11.4] a delivery is in one gateway's hands at a time, and free again when its lease has ended", async () => {
       await put(Array.from({ length: 30 }, () => someEvent()), "a");
       expect(await queue.due(NOW)).toEqual([{ webhookId: "a", sinceMs: NOW }]);

@@ -45,10 +45,24 @@ describe("refusals as events", () => {
     events.close();
   });
 
+  test("[d11.4] a tenant with a storm of rules takes none of the others' room, and has its own again after a quiet minute", () => {
+    const { told, events, later } = opened();
+    for (let n = 0; n < 10_000; n++) events.publish(refused({ projectId: `p${n}` }));
+    events.publish(refused({ tenantId: "other", projectId: "quiet" }));
+    expect(told.at(-1)).toMatchObject({ tenantId: "other", projectId: "quiet" });
+    for (let tenant = 0; tenant < 20; tenant++) for (let n = 0; n < 1000; n++) events.publish(refused({ tenantId: `t${tenant}`, projectId: `p${n}` }));
+    expect(told).toHaveLength(5000);
+    later(60_000);
+    told.length = 0;
+    events.publish(refused({ projectId: "p9999" }));
+    expect(told).toHaveLength(1);
+    events.close();
+  });
+
   test("[d11.4] what is counted is told at the end, and what callers make up takes bounded room", () => {
     const { told, events } = opened();
     for (let n = 0; n < 10_000; n++) events.publish(refused({ projectId: `p${n}` }));
-    expect(told).toHaveLength(2000);
+    expect(told).toHaveLength(500);
     events.publish(refused({ projectId: "p7" }));
     events.close();
     expect(told.at(-1)).toMatchObject({ projectId: "p7", data: { count: 1 } });

@@ -151,6 +151,26 @@ describe("deliveries to webhooks", () => {
     expect((await all()).map(({ webhookId, state, lastStatus }) => [webhookId, state, lastStatus]).toSorted((x, y) => (x[0]! < y[0]! ? -1 : 1))).toEqual([["a", "dead", 410], ["b", "pending", 503]]);
   });
 
+  test("[d11.4] 410 Gone of an address that is the webhook's no longer says nothing about the one that it has now", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    answer = async ({ path }) => {
+      if (path !== "/a") return new Response("ok");
+      await held;
+      return new Response("bye", { status: 410 });
+    };
+    begin([configured("a")]);
+    await tell(someEvent());
+    await until("under way", async () => receiver.seen.length === 1);
+    webhooks = compileWebhooks([configured("a", { url: `${receiver.url}/moved` })]);
+    release();
+    await attempted(1);
+    await tell(someEvent());
+    await until("the next at the new address", async () => (await all()).some(({ state }) => state === "delivered"));
+    expect(gone).toEqual([]);
+    expect(receiver.last().path).toBe("/moved");
+  });
+
   test("[d11.4] a receiver that hangs holds up nobody else, and is left after its time", async () => {
     answer = async ({ path }) => {
       if (path === "/slow") await Bun.sleep(3000);
