@@ -113,7 +113,8 @@ export function closeAttempt(record: Attempt, thrown: unknown, resolved: Resolve
     record.retryAfterMs = thrown.failure.retryAfterMs ?? null;
   }
   const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });
-  record.totalMs = call.elapsedMs();
+  // one that was left behind ended with the call
+  record.totalMs ??= call.elapsedMs();
   record.code = error instanceof GatewayError ? error.code : "internal_error";
   return error;
 }

@@ -354,6 +354,7 @@ export class Call {
     clearTimeout(this.#timer);
     this.record.totalMs = this.elapsedMs();
     this.record.ownMs = this.ownMs();
+    for (const attempt of this.record.attempts) attempt.totalMs ??= this.record.totalMs;
     this.#written = this.context.ledger.close(this.#ledgerEntry, this.record);
     if (this.content !== null) return void this.#publishWithContent(this.content);
     if (this.#entered) this.context.traffic.leave();

@@ -5,6 +5,7 @@ import { Worker } from "node:worker_threads";
 import { systemClock } from "../core/clock.ts";
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
+import { recordText } from "../core/record-text.ts";
 import { threadFile } from "../core/thread-file.ts";
 import type { CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
@@ -146,7 +147,7 @@ function publish(groups: readonly Group[], record: CallRecord, content: CallCont
   for (const group of groups) {
     const mask = maskOf(group, record);
     if (mask === 0) continue;
-    json ??= JSON.stringify(record);
+    json ??= recordText(record);
     const wantsContent = content !== null && (mask & group.withContent) !== 0;
     if (wantsContent) contentJson ??= JSON.stringify(content);
     const fits = wantsContent && contentJson!.length <= MAX_CONTENT;

@@ -1,6 +1,7 @@
 // What stands in the entries of the journal: a call as it was admitted, and as it ended. Of an opening without a closing a record is made here.
 import type { JsonObject } from "../core/json.ts";
 import type { Attempt, CallRecord, LimitTouch } from "../core/record.ts";
+import { recordText } from "../core/record-text.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
 import type { LedgerRow } from "./ledger.ts";
 
@@ -22,7 +23,7 @@ export function openingText(record: CallRecord): string {
 }
 
 export function closingText(record: CallRecord): string {
-  const text = JSON.stringify(record);
+  const text = recordText(record);
   if (text.length <= MAX_TEXT) return text;
   const bounded: CallRecord = {
     ...record, modelAsked: record.modelAsked?.slice(0, MAX_DETAIL) ?? null, errorDetail: record.errorDetail?.slice(0, MAX_DETAIL) ?? null,

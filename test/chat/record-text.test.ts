@@ -1,0 +1,44 @@
+// The text of a record: written once, the same for the journal and for integrations, and still true of the record when integrations are told.
+import { expect, test } from "bun:test";
+import type { CallRecord } from "../../src/core/record.ts";
+import { recordText } from "../../src/core/record-text.ts";
+import { closingText } from "../../src/store/journal-row.ts";
+import { noLedger } from "../../src/store/ledger.ts";
+import { recordOf } from "../contract/call-records.ts";
+import { type Fault, OK, status } from "../harness/faults.ts";
+import { routedGateway, routeOf } from "../harness/routed.ts";
+
+test("it is the row of the journal, which is cut where the record is too long for it, and the text is not", () => {
+  const record = recordOf();
+  expect(closingText(record)).toBe(recordText(record));
+  expect(JSON.parse(recordText(record))).toEqual(JSON.parse(JSON.stringify(record)));
+  const long = recordOf({ metadata: { text: "x".repeat(8_000_000) } });
+  expect((JSON.parse(closingText(long)) as CallRecord).metadata).toBe(null);
+  expect((JSON.parse(recordText(long)) as CallRecord).metadata).toEqual(long.metadata);
+});
+
+const SLOW: Fault = { kind: "ok", delayMs: 100 };
+const CASES: readonly (readonly [string, readonly Fault[], readonly Fault[]])[] = [
+  ["a call that goes well", [OK], [OK]],
+  ["a call whose first attempt fails", [status(503)], [OK]],
+  ["a call whose first attempt is left behind and goes on", [SLOW], [OK]],
+  ["a call that fails", [status(500)], [status(500)]],
+];
+
+test.each(CASES.flatMap(([what, up0, up1]) => [[what, up0, up1, false] as const, [`${what}, streamed`, up0, up1, true] as const]))("[d11.1] nothing of a record changes when it has ended: %s", async (_, up0, up1, stream) => {
+  const closed: (readonly [CallRecord, string])[] = [];
+  const close = (_entry: unknown, record: CallRecord): null => {
+    closed.push([record, recordText(record)]);
+    return null;
+  };
+  const ledger = { ...noLedger, close };
+  const gateway = routedGateway([routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 1 } })], { up0, up1 }, { ledger });
+  await (await gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], num_retries: 0, stream })).text();
+  await Bun.sleep(150);
+  expect(closed).toHaveLength(1);
+  for (const [record, text] of closed) {
+    expect(JSON.stringify(record)).toBe(text);
+    // also of one that was left behind
+    for (const { totalMs } of record.attempts) expect(totalMs).toBeNumber();
+  }
+});
