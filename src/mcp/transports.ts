@@ -7,6 +7,7 @@ import type { ToolServer, ToolTransport } from "../core/tool.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { boundedFetch, type BoundedFetch } from "./bounded-fetch.ts";
+import { ToolFault } from "./faults.ts";
 import type { OauthTokens } from "./oauth-tokens.ts";
 import { openPinnedOrigins } from "./pinned-origins.ts";
 import { endRequestStreams } from "./request-streams.ts";
@@ -44,6 +45,7 @@ const STREAM_SILENCE_MS = 15 * 60_000;
 /** Of a list of tools, and of whatever else is no result of a tool. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const FAREWELL_MS = 2000;
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 /** A stream that has ended is opened anew, but not as often as its server says. */
 const MIN_REOPEN_MS = 1000;
 const MAX_REOPEN_MS = 60_000;
@@ -81,7 +83,7 @@ async function openHttp(kind: TransportKind, to: HttpTransport, server: ToolServ
   };
   const transport = new StreamableHTTPClientTransport(url, { ...options, reconnectionScheduler });
   endRequestStreams(transport);
-  return opened({ transport, hasSession: () => transport.sessionId !== undefined, secrets, farewell: () => transport.terminateSession() });
+  return opened({ transport, hasSession: () => transport.sessionId !== undefined, secrets: () => [...secrets(), transport.sessionId ?? ""], farewell: () => transport.terminateSession() });
 }
 
 interface Opened extends Pick<OpenedTransport, "transport" | "hasSession" | "secrets"> {
@@ -125,7 +127,25 @@ async function openProgram(to: ProgramTransport, server: ToolServer, world: Tran
     ...(to.folder !== null && { cwd: to.folder }),
   });
   tellWords(transport.stderr as NodeJS.ReadableStream | null, world);
-  return opened({ transport, hasSession: () => false, secrets: () => Object.values(to.environment), farewell: null });
+  const program = opened({ transport, hasSession: () => false, secrets: () => Object.values(to.environment), farewell: null });
+  boundUnread(transport, 2 * server.maxConcurrent, () => program.cut(new ToolFault("failed", "the program does not read what it is asked")));
+  return program;
+}
+
+/** What a program does not read is held here, after the time of its call as well. */
+function boundUnread(transport: Transport, maxMessages: number, onTooMuch: () => void): void {
+  const send = transport.send.bind(transport);
+  let waiting = 0;
+  let bytes = 0;
+  transport.send = (message, options) => {
+    if (waiting > 0) bytes += JSON.stringify(message).length;
+    if (waiting > maxMessages || bytes > MAX_UNREAD_BYTES) onTooMuch();
+    waiting += 1;
+    return send(message, options).finally(() => {
+      waiting -= 1;
+      if (waiting === 0) bytes = 0;
+    });
+  };
 }
 
 /** Read to its end, or the program would stand still with a full pipe. */

@@ -79,7 +79,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       setTimeout(() => signal.abort(gone), 100);
       const beganMs = performance.now();
       expect(await call("trigger-long-running-operation", { duration: 10, steps: 10 }, signal).catch((thrown: unknown) => thrown)).toBe(gone);
-      expect(performance.now() - beganMs).toBeLessThan(2000);
+      expect(performance.now() - beganMs).toBeLessThan(5000);
       expect((await call("echo", { message: "next" })).isError).toBe(false);
     });
 

@@ -36,6 +36,11 @@ const TOOLS: Readonly<Record<string, (message: Message) => void>> = {
   },
   large: ({ id }) => text(id, "x".repeat(200_000)),
   forever: () => {},
+  deaf: () => {
+    process.stdin.removeAllListeners("data");
+    process.stdin.pause();
+    setInterval(() => {}, 1000);
+  },
 };
 
 let begun = "";

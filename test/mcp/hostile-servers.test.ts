@@ -154,7 +154,7 @@ describe("a server that quotes what it was sent", () => {
     const refused = await servers.call(quoted, "refuses", {}, new Cancellation(), null);
     expect(detail).toContain("[credential]");
     const words = JSON.stringify([detail, refused, told]);
-    for (const secret of ["address-secret", "header-secret", "token-by-name", "s3cret-of-client"]) expect([secret, words.includes(secret)]).toEqual([secret, false]);
+    for (const secret of ["address-secret", "header-secret", "token-by-name", "s3cret-of-client", "session-1"]) expect([secret, words.includes(secret)]).toEqual([secret, false]);
     expect(end.tokensIssued).toBe(1);
     expect((await failure(call("page"))).code).toBe("tool_server_failed");
   });

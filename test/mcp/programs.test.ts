@@ -117,6 +117,17 @@ describe("a program", () => {
     await eventually(() => !isAlive(pid));
   });
 
+  test("that reads no more of what it is asked is stopped, and started again", async () => {
+    const server = program({ timeoutMs: 300, maxConcurrent: 2 });
+    const pid = await call({ ...server, timeoutMs: 20_000 }, "pid");
+    const big = { big: "x".repeat(1024 * 1024) };
+    const codes: string[] = [];
+    for (let count = 0; count < 20 && !codes.includes("tool_server_failed"); count++) codes.push((await failure(call(server, count === 0 ? "deaf" : "echo", big))).code);
+    expect([codes[0], codes.at(-1), codes.length < 10]).toEqual(["tool_timeout", "tool_server_failed", true]);
+    await eventually(() => !isAlive(Number(pid)));
+    expect(await call({ ...server, timeoutMs: 20_000 }, "pid")).not.toBe(pid);
+  }, 30_000);
+
   test("that nobody uses for a while is stopped, and started for the next call", async () => {
     const idle = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: () => {} }, { idleMs: 200 });
     const server = program();
