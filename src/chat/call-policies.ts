@@ -51,8 +51,7 @@ export class CallPolicies {
     const { sent } = this.#call;
     this.rules();
     if (sent.source.text.length >= LONG_TEXTS) {
-      // those of targets as well: at a target there is no time to take turns
-      const guards = this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
+      const guards = this.#guardsAnywhere();
       if (guards.length > 0) return this.#inTurns(guards);
     }
     this.input(sent, null);
@@ -69,6 +68,20 @@ export class CallPolicies {
     const { sent } = this.#call;
     this.#ahead = await lookAhead((guard) => guardedRequest(sent, guard), guards);
     this.input(sent, null);
+  }
+
+  /** Of a round: looks at what it adds to the conversation, where that is much. */
+  async lookAhead(messages: readonly Message[]): Promise<void> {
+    const guards = this.#guardsAnywhere();
+    if (guards.length === 0 || JSON.stringify(messages).length < LONG_TEXTS) return;
+    const found = await lookAhead((guard) => guardedMessages(messages, guard), guards);
+    const before = this.#ahead;
+    this.#ahead = before === null ? found : { words: new Map([...before.words, ...found.words]), json: new Map([...before.json, ...found.json]) };
+  }
+
+  /** Those of targets as well: at a target there is no time to take turns. */
+  #guardsAnywhere(): readonly GuardPolicy[] {
+    return this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
   }
 
   /** What the rules say of a target; an entry of `fallbacks` or `model_list` is a request of its own, of which all of them are asked. */

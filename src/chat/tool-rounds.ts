@@ -99,7 +99,9 @@ export class ToolRounds {
     if (calls.length < (turn?.tool_calls?.length ?? 0)) Object.assign(record, { finishReasons, nativeFinishReasons });
     const round = turn === null ? 0 : record.rounds;
     this.#prepared = null;
+    const before = new Set(this.#request.messages);
     this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
+    await this.#call.policies?.lookAhead(this.#request.messages.filter((message) => !before.has(message)));
   }
 
   async #outcomes(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<readonly ToolOutcome[]> {

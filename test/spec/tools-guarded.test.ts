@@ -1,6 +1,8 @@
 // Calls with tool servers under policies, explanations and providers without tools: a tool's result is a stranger's text, and nothing that it says widens the call.
 import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../auth/policy-documents.ts";
+import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
+import { textGuard } from "../../src/chat/guard-request.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
@@ -59,6 +61,27 @@ describe("guards and results of tools", () => {
       expect([text.includes(MAIL), stub.sent[1]!.body.includes(MAIL)]).toEqual([false, false]);
       expect(stub.records[0]!.policies).toEqual([{ name: "no-mail", effect: "masked" }]);
     }
+  });
+
+  test("[d3.3] a long result is looked at in turns with other calls, and in the next round as well", async () => {
+    const result = "12 34 567 8901 ".repeat(20_000);
+    const guard = { name: "no-pii", guard: { on: "input", classes: ["email", "phone", "card", "iban", "national_id", "secret"], action: "mask" } };
+    const alone = textGuard(policiesFor(guard).of("default", "default")!.inputGuards as readonly GuardPolicy[], () => {});
+    const startedMs = performance.now();
+    alone(result, "words");
+    const atOnceMs = performance.now() - startedMs;
+    let lastMs = performance.now();
+    let longestMs = 0;
+    const look = (): void => {
+      longestMs = Math.max(longestMs, performance.now() - lastMs);
+      lastMs = performance.now();
+    };
+    const timer = setInterval(look, 1);
+    const { status } = await answerOf(stageOf([guard], { result }));
+    clearInterval(timer);
+    look();
+    expect(status).toBe(200);
+    expect(longestMs).toBeLessThan(atOnceMs / 2);
   });
 
   test("[d3.3] what comes back in a replay is looked at like any text of the request", async () => {
