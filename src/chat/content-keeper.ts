@@ -5,8 +5,9 @@ import type { ChatRequest, FinishReason, Message, ToolCall } from "../core/chat.
 import type { CallContent, ContentRules, SaidAnswer } from "../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Guard, ProjectPolicies } from "../core/policy.ts";
-import { CUT, cutList, MARGIN, withoutFiles } from "./content-size.ts";
-import { guardedMessages, lookAhead, LONG_TEXTS, textGuard, type TextGuard } from "./guard-request.ts";
+import { redactedValues } from "./content-redaction.ts";
+import { CUT, cutToSize, cutWithMargin, type Fitting, MARGIN, type Room, withoutFiles, withoutMargin } from "./content-size.ts";
+import { lookAhead, LONG_TEXTS, textGuard, type TextGuard } from "./guard-request.ts";
 
 /** The same for every gateway: the trace id is random. */
 export function isSampled(traceId: string, sample: number): boolean {
@@ -68,7 +69,7 @@ export class ContentKeeper {
     if (!isObject(said)) return;
     for (const name of ["content", "reasoning_content", "refusal"] as const) {
       const text = said[name];
-      if (typeof text === "string") answer.texts[name] += this.#fit(text);
+      if (typeof text === "string") answer.texts[name] = this.#fit(answer.texts[name], text);
     }
     listOf(said["tool_calls"]).forEach((call, position) => this.#takeCall(answer.calls, call, typeof call["index"] === "number" ? call["index"] : position));
     if (isObject(said["function_call"])) this.#takeCall(answer.calls, { function: said["function_call"] }, 0);
@@ -78,68 +79,76 @@ export class ContentKeeper {
     if (index > MAX_CALLS) return;
     const known = calls[index] ?? { id: "", type: "function", function: { name: "", arguments: "" } };
     const more = isObject(called) ? called : {};
-    const name = textOf(more["name"]);
+    const word = typeof type === "string" ? (type as ToolCall["type"]) : known.type;
+    const vendors = word === "function" ? undefined : rest[word];
     calls[index] = {
       ...known,
       id: known.id + textOf(id),
-      type: typeof type === "string" ? (type as ToolCall["type"]) : known.type,
-      function: { name: known.function.name + name, arguments: known.function.arguments + this.#fit(textOf(more["arguments"])) },
-      ...(typeof type === "string" && type !== "function" && isObject(rest[type]) && { [type]: rest[type] }),
-    };
+      type: word,
+      function: { name: known.function.name + textOf(more["name"]), arguments: this.#fit(known.function.arguments, textOf(more["arguments"])) },
+      ...(isObject(vendors) && { [word]: this.#joined((known as unknown as JsonObject)[word], vendors) }),
+    } as ToolCall;
   }
 
-  /** As much of a text as still fits. */
-  #fit(text: string): string {
-    if (text.length <= this.#room) {
-      this.#room -= text.length;
-      return text;
-    }
-    const fitting = text.slice(0, this.#room);
-    const isFirst = !this.#isAnswerCut;
-    this.#room = 0;
+  /** A call of a type that only some vendors have. */
+  #joined(known: Json | undefined, more: JsonObject): JsonObject {
+    const before = isObject(known) ? known : {};
+    return { ...before, ...Object.fromEntries(Object.entries(more).map(([name, piece]) => [name, typeof piece === "string" ? this.#fit(textOf(before[name]), piece) : (piece ?? null)])) };
+  }
+
+  /** A text with as much of a further piece as still fits. */
+  #fit(text: string, piece: string): string {
+    if (piece === "" || text.endsWith(CUT)) return text;
+    const fitting = piece.slice(0, this.#room);
+    this.#room -= fitting.length;
+    if (fitting.length === piece.length) return text + piece;
     this.#isAnswerCut = true;
-    return isFirst ? fitting + CUT : "";
+    // each that is cut: secrets of several may stand at the end of the room
+    return text + fitting + CUT;
   }
 
   /** In turns with other calls, where there is much to look at. */
   async content(nowMs: number): Promise<CallContent> {
     const { maxCharacters, retentionMs, isStored } = this.#rules;
-    const answersRoom = { left: Math.floor(maxCharacters / 2) };
-    const said = await this.#redacted([...this.#answers.values()].map(({ texts, calls }): Message => ({ role: "assistant", ...texts, tool_calls: calls.filter((call) => call !== undefined) }) as unknown as Message));
-    const answers = said.map((message) => cutList([message], answersRoom, 0).kept[0] ?? { role: "assistant" as const, content: "" });
-    const left = maxCharacters - (Math.floor(maxCharacters / 2) - Math.max(0, answersRoom.left));
-    const roundsBefore = cutList(withoutFiles(this.#rounds), { left }, MARGIN);
-    const before = cutList(withoutFiles(this.#request.messages), { left }, MARGIN);
-    const room = { left };
-    const rounds = cutList(await this.#redacted(roundsBefore.kept), room, 0);
-    const messages = cutList(await this.#redacted(before.kept), room, 0);
-    const offered = (this.#request.params.tools ?? []) as unknown as readonly Message[];
-    const tools = cutList(await this.#redacted(cutList(offered, { left: room.left }, MARGIN).kept), room, 0);
-    const gone = roundsBefore.leftOut + rounds.leftOut + before.leftOut + messages.leftOut;
-    const lost = offered.length - tools.kept.length;
-    const isCut = this.#isAnswerCut || answersRoom.left < 0;
+    const half = Math.floor(maxCharacters / 2);
+    const answersRoom: Room = { left: half, isCut: false };
+    const said = await this.#redacted([...this.#answers.values()].map(({ texts, calls }) => withoutFiles({ ...texts, tool_calls: calls.filter((call) => call !== undefined) as unknown as Json })));
+    const answers = said.map((answer) => withoutMargin(answer, answersRoom) as JsonObject);
+    const room: Room = { left: maxCharacters - half + answersRoom.left, isCut: false };
+    const rounds = await this.#fitting(this.#rounds, room);
+    const messages = await this.#fitting(this.#request.messages, room);
+    const tools = await this.#fitting(this.#request.params.tools ?? [], room);
+    const isAnswerCut = this.#isAnswerCut || answersRoom.isCut;
     return {
-      messages: messages.kept,
-      tools: tools.kept as unknown as readonly JsonObject[],
-      rounds: rounds.kept,
+      messages: messages.kept as readonly unknown[] as readonly Message[],
+      tools: tools.kept as readonly JsonObject[],
+      rounds: rounds.kept as readonly unknown[] as readonly Message[],
       answers: [...this.#answers].map(([index, { finish }], position) => saidAnswer(index, answers[position]!, finish)),
-      leftOut: gone === 0 && lost === 0 && !isCut && !messages.isCut && !rounds.isCut && !tools.isCut ? null : { messages: gone, tools: lost, isAnswerCut: isCut },
+      leftOut: isAnswerCut || [rounds, messages, tools].some(({ isCut, leftOut }) => isCut || leftOut > 0) ? { messages: rounds.leftOut + messages.leftOut, tools: tools.leftOut, isAnswerCut } : null,
       keptUntilMs: isStored ? nowMs + retentionMs : null,
     };
   }
 
-  async #redacted(messages: readonly Message[]): Promise<readonly Message[]> {
-    if (this.#guards.length === 0 || messages.length === 0) return messages;
-    const visit = (guard: TextGuard): readonly Message[] => guardedMessages(messages, guard);
+  async #fitting(values: readonly unknown[], room: Room): Promise<Fitting> {
+    if (room.isCut || values.length === 0) return { kept: [], leftOut: values.length, isCut: false };
+    const fitting = cutWithMargin(values as readonly Json[], room.left);
+    return cutToSize({ ...fitting, kept: await this.#redacted(fitting.kept) }, room);
+  }
+
+  async #redacted(values: readonly Json[]): Promise<readonly Json[]> {
+    if (this.#guards.length === 0 || values.length === 0) return values;
+    const visit = (guard: TextGuard): readonly Json[] => redactedValues(values, guard);
     let characters = 0;
     visit((text) => {
-      characters += text.length;
+      characters += text.length + EACH_TEXT;
       return text;
     });
     return visit(textGuard(this.#guards, () => {}, characters < LONG_TEXTS ? null : await lookAhead(visit, this.#guards)));
   }
 }
 
+/** What a look at a text of nothing costs, in characters. */
+const EACH_TEXT = 16;
 const MAX_CALLS = 1000;
 
 function listOf(value: Json | undefined): readonly JsonObject[] {
@@ -150,8 +159,7 @@ function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-function saidAnswer(index: number, message: Message, finishReason: FinishReason | null): SaidAnswer {
-  const { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls } = message as unknown as Readonly<Record<string, Json>>;
+function saidAnswer(index: number, { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls }: JsonObject, finishReason: FinishReason | null): SaidAnswer {
   return { index, content: textOf(content) || null, reasoning: textOf(reasoning) || null, refusal: textOf(refusal) || null, toolCalls: (toolCalls ?? []) as unknown as readonly ToolCall[], finishReason };
 }
 

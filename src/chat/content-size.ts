@@ -1,73 +1,168 @@
-// The size of what is kept of a call: notes in the place of files, and texts that end where there is no more room. What is cut before it is redacted keeps a margin
-// that is cut off afterwards, so that no part of a secret stands at a cut.
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import type { Message } from "../core/chat.ts";
+// The size of what is kept of a call: notes in the place of files, and lists of which the last members are kept that fit. What is cut before it is redacted keeps a
+// margin that is cut off afterwards, so that no part of a secret stands at a cut.
+import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 
 /** The longest secret that is looked for. */
 export const MARGIN = 16_384;
 /** Behind a text that was cut with its margin. */
 export const CUT = "\uFFFE\uFFFF";
 
-const DATA_URI = /data:([\w.+-]+\/[\w.+-]+)?((?:;[\w.+-]+=[^;,\s"']*)*);base64,([A-Za-z0-9+/=_-]{16,})/g;
+/** Characters. */
+export interface Room {
+  left: number;
+  /** Something did not fit. */
+  isCut: boolean;
+}
+
+export interface Fitting {
+  readonly kept: readonly Json[];
+  /** How many before them did not fit. */
+  readonly leftOut: number;
+  /** The first that is kept is cut. */
+  readonly isCut: boolean;
+}
+
+/** What a text is kept as, of which no more than `most` characters are looked at; by the member that it stands in, and the object around it. */
+type Form = (text: string, most: number, name: string, owner: JsonObject) => string;
+
+/** Before redaction: the last of them without their files, with a margin. */
+export function cutWithMargin(values: readonly Json[], characters: number): Fitting {
+  return lastThatFit(values, { left: characters + MARGIN, isCut: false }, notedText);
+}
+
+/** After redaction: what fits into the room, without the margin. */
+export function cutToSize({ kept, leftOut, isCut }: Fitting, room: Room): Fitting {
+  if (!isCut) return lastThatFit(kept, room, asItIs, leftOut);
+  const [first, ...others] = kept as readonly [Json, ...(readonly Json[])];
+  const fitting = lastThatFit(others, room, asItIs, leftOut + 1);
+  const left = Math.min(room.left, sizeOf(first) - MARGIN);
+  room.isCut = true;
+  if (fitting.leftOut > leftOut + 1 || fitting.isCut || left <= 0) return fitting;
+  room.left -= left;
+  return { kept: [fitted(first, { left, isCut: false }, asItIs), ...fitting.kept], leftOut, isCut: true };
+}
+
+/** Without its files. */
+export function withoutFiles(value: Json): Json {
+  return fitted(value, { left: Number.POSITIVE_INFINITY, isCut: false }, notedText);
+}
+
+/** What a stream left of a text, without its margin. */
+export function withoutMargin(value: Json, room: Room): Json {
+  return fitted(value, room, (text) => (text.endsWith(CUT) ? `${text.slice(0, Math.max(0, text.length - CUT.length - MARGIN))}…` : text));
+}
+
+const asItIs: Form = (text) => text;
+
+function lastThatFit(values: readonly Json[], room: Room, form: Form, leftOut = 0): Fitting {
+  const kept: Json[] = [];
+  let index = values.length - 1;
+  for (; index >= 0 && room.left > 0 && !room.isCut; index--) kept.push(fitted(values[index]!, room, form));
+  return { kept: kept.toReversed(), leftOut: leftOut + index + 1, isCut: room.isCut && kept.length > 0 };
+}
+
+/** Each member takes room beside its text: what holds a million empty ones is large as well. */
+const MEMBER_SIZE = 2;
+
+function fitted(value: Json, room: Room, form: Form, name = "", owner: JsonObject = {}): Json {
+  if (typeof value === "string") return fittedText(form(value, room.left + 1, name, owner), room);
+  if (Array.isArray(value)) {
+    const kept: Json[] = [];
+    for (const one of value as readonly Json[]) {
+      if (!hasTaken(room, MEMBER_SIZE)) break;
+      kept.push(fitted(one, room, form, name, owner));
+    }
+    return kept;
+  }
+  if (!isObject(value) || isRawNumber(value)) return value;
+  const kept: (readonly [string, Json])[] = [];
+  for (const key in value) {
+    const member = value[key];
+    if (member === undefined) continue;
+    if (!hasTaken(room, key.length + MEMBER_SIZE)) break;
+    kept.push([key, fitted(member, room, form, key, value)]);
+  }
+  // whose words they are is told of what is cut as well
+  if (room.isCut) for (const key of ["role", "type"]) if (isWord(value[key])) kept.push([key, value[key]]);
+  return Object.fromEntries(kept);
+}
+
+function fittedText(text: string, room: Room): string {
+  const isFirst = !room.isCut;
+  if (hasTaken(room, text.length)) return text;
+  if (!isFirst) return "";
+  const fitting = text.slice(0, room.left).replace(/[\uD800-\uDBFF]$/, "");
+  room.left = 0;
+  return `${fitting}…`;
+}
+
+function hasTaken(room: Room, characters: number): boolean {
+  room.isCut ||= characters > room.left;
+  if (!room.isCut) room.left -= characters;
+  return !room.isCut;
+}
+
+function isWord(value: Json | undefined): value is string {
+  return typeof value === "string" && /^[a-z_]{1,32}$/.test(value);
+}
+
+function sizeOf(value: Json): number {
+  if (typeof value === "string") return value.length;
+  if (Array.isArray(value)) return (value as readonly Json[]).reduce<number>((sum, one) => sum + MEMBER_SIZE + sizeOf(one), 0);
+  if (!isObject(value) || isRawNumber(value)) return 0;
+  return Object.entries(value).reduce((sum, [key, member]) => sum + key.length + MEMBER_SIZE + (member === undefined ? 0 : sizeOf(member)), 0);
+}
+
+// files
+
+const ADDRESS = /(?:^|_)ur[il]$/;
 const BYTES_OF: ReadonlySet<string> = new Set(["file_data", "data"]);
+/** Shorter bytes say nothing. */
+const FEW_BYTES = 64;
+const DATA_ADDRESS = /^data:([\w.+-]{1,100}\/[\w.+-]{1,100})?[^,]{0,500},/;
 
-export function withoutFiles(messages: readonly Message[]): readonly Message[] {
-  return messages.map((message) => noted(message as unknown as Json, "", {}) as unknown as Message);
+function notedText(text: string, most: number, name: string, owner: JsonObject): string {
+  const isBytes = BYTES_OF.has(name) && owner["type"] !== "text";
+  if (isBytes || ADDRESS.test(name)) {
+    const head = DATA_ADDRESS.exec(text.slice(0, 1000));
+    if (head !== null) return note(head[1] ?? "", text.length - head[0].length);
+    if (isBytes && text.length > FEW_BYTES) return note(formatOf(owner), text.length);
+    // what stands behind an address, or before its host, often lets in whoever has it
+    if (!isBytes) return text.replace(/[?#].*$/s, "?[left out]").replace(/^([a-z][a-z0-9+.-]{0,30}:\/\/)[^/@]*@/i, "$1[left out]@");
+  }
+  return text.includes(BASE64) ? withoutDataAddresses(text, most) : text;
 }
 
-function noted(value: Json, name: string, owner: JsonObject): Json {
-  if (typeof value === "string") return notedText(value, name, owner);
-  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => noted(one, name, owner));
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).flatMap(([key, member]) => (member === undefined ? [] : [[key, noted(member, key, value)] as const])));
+const BASE64 = ";base64,";
+const DATA_HEAD = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w.+-]+=[^;,\s"']*)*$/;
+/** Of `data:`, a type and its parameters. */
+const MAX_DATA_HEAD = 300;
+const FEWEST_CHARACTERS = 16;
+
+/** From `;base64,` back and on: a pattern for the whole would go over the same text again and again. */
+function withoutDataAddresses(text: string, most: number): string {
+  const characters = /[A-Za-z0-9+/=_-]*/y;
+  let out = "";
+  let at = 0;
+  for (let mark = text.indexOf(BASE64); mark >= 0 && out.length < most; mark = text.indexOf(BASE64, mark + BASE64.length)) {
+    const before = text.slice(Math.max(at, mark - MAX_DATA_HEAD), mark);
+    const head = DATA_HEAD.exec(before.slice(Math.max(0, before.lastIndexOf("data:"))));
+    characters.lastIndex = mark + BASE64.length;
+    const length = head === null ? 0 : characters.exec(text)![0].length;
+    if (length < FEWEST_CHARACTERS) {
+      if (mark - at < most) continue;
+      break;
+    }
+    out += text.slice(at, mark - head![0].length) + note(head![1] ?? "", length);
+    at = mark + BASE64.length + length;
+  }
+  return out + text.slice(at);
 }
 
-function notedText(text: string, name: string, owner: JsonObject): string {
-  // a pattern over megabytes takes its time: an address of data as a whole is known by its beginning
-  if (text.startsWith("data:")) return note(/^data:([^;,]{0,100})/.exec(text)?.[1] ?? "", text.length - text.indexOf(",") - 1);
-  if (BYTES_OF.has(name) && owner["type"] !== "text" && text.length > 64) return note(typeof owner["format"] === "string" ? owner["format"] : "file", text.length);
-  // what stands behind an address often lets in whoever has it
-  if (name === "url" || name === "file_uri") return text.replace(/[?#].*$/s, "?[left out]");
-  return text.includes(";base64,") ? text.replaceAll(DATA_URI, (_, type: string | undefined, _parameters, data: string) => note(type ?? "", data.length)) : text;
+function formatOf({ format }: JsonObject): string {
+  return typeof format === "string" && /^[\w.+-]{1,32}$/.test(format) ? format : "";
 }
 
 function note(type: string, base64Length: number): string {
   return `[${type === "" ? "file" : type}, ${Math.floor((base64Length * 3) / 4)} bytes]`;
-}
-
-export interface Room {
-  /** Characters; below 0: something did not fit. */
-  left: number;
-}
-
-/** The last of them that fit; the first of these is cut. */
-export function cutList(messages: readonly Message[], room: Room, margin: number): { readonly kept: readonly Message[]; readonly leftOut: number; readonly isCut: boolean } {
-  const kept: Message[] = [];
-  let isCut = false;
-  for (let index = messages.length - 1; index >= 0 && room.left > 0; index--) {
-    kept.push(cut(messages[index] as unknown as Json, room, margin) as unknown as Message);
-    isCut ||= room.left < 0;
-  }
-  return { kept: kept.toReversed(), leftOut: messages.length - kept.length, isCut };
-}
-
-function cut(value: Json, room: Room, margin: number): Json {
-  if (typeof value === "string") return cutText(value, room, margin);
-  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => cut(one, room, margin));
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, member === undefined ? null : cut(member, room, margin)]));
-}
-
-function cutText(given: string, room: Room, margin: number): string {
-  const wasCut = given.endsWith(CUT);
-  const text = wasCut ? given.slice(0, Math.max(0, given.length - CUT.length - MARGIN)) : given;
-  if (text.length <= room.left) {
-    room.left = wasCut ? -1 : room.left - text.length;
-    return wasCut ? `${text}…` : text;
-  }
-  const most = Math.max(0, room.left);
-  const isFirst = room.left >= 0;
-  room.left = -1;
-  if (margin > 0) return isFirst ? text.slice(0, most + margin) + (text.length > most + margin ? CUT : "") : "";
-  return isFirst ? `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "")}…` : "";
 }

@@ -46,25 +46,58 @@ export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahe
     const found = ahead?.[kind].get(text);
     return found === undefined ? guardText(text, guards, spoke, options) : guardFound(text, found, guards, spoke, options);
   };
-  return Object.assign(guard, { divided: (texts: readonly string[]) => withoutDivided(texts, guards, spoke) });
+  return Object.assign(guard, { divided: (texts: readonly string[]) => withoutDivided(texts, guards, spoke, ahead) });
 }
 
-function withoutDivided(texts: readonly string[], guards: readonly GuardPolicy[], spoke: GuardSpoke): readonly string[] {
+interface Place {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+function withoutDivided(texts: readonly string[], guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null): readonly string[] {
   const joined = texts.join("");
-  if (joined.length > LONG_TEXTS) return texts;
+  const known = ahead?.words.get(joined);
+  if (known === undefined && joined.length > LONG_TEXTS) return texts;
   let end = 0;
-  const places = texts.map((text) => ({ text, start: end, end: (end += text.length) }));
-  const across = searchText(joined, guards).filter((found) => places.some((place) => found.start < place.end && found.end > place.end));
-  if (across.length === 0) return texts;
-  // what is found in one of them by itself ends there, whatever word the next begins with
-  const own = places.flatMap(({ text, start }) => searchText(text, guards).map((found) => ({ start: found.start + start, end: found.end + start })));
-  const divided = across.filter((found) => !own.some((one) => one.start < found.end && found.start < one.end));
-  return places.map((place) => {
-    // a part of nothing is refused by some providers
-    const parts = divided.filter((found) => found.start < place.end && found.end > place.start);
-    const here = parts.map((found) => ({ ...found, start: Math.max(found.start, place.start) - place.start, end: Math.min(found.end, place.end) - place.start, mask: found.start >= place.start || found.end >= place.end ? found.mask : "" }));
-    return guardFound(place.text, here, guards, spoke);
+  const places = texts.map((text): Place => ({ text, start: end, end: (end += text.length) }));
+  const across = (known ?? searchText(joined, guards)).flatMap((found) => {
+    const first = placeAt(places, found.start);
+    const last = placeAt(places, found.end - 1);
+    return first === last ? [] : [{ found, first, last }];
   });
+  if (across.length === 0) return texts;
+  const own = new Map<number, readonly Found[]>();
+  const ownOf = (index: number): readonly Found[] => {
+    const { text, start } = places[index]!;
+    if (!own.has(index)) own.set(index, (ahead?.words.get(text) ?? searchText(text, guards)).map((found) => ({ ...found, start: found.start + start, end: found.end + start })));
+    return own.get(index)!;
+  };
+  const parts = new Map<number, Found[]>();
+  for (const { found, first, last } of across) {
+    const indexes = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter((index) => places[index]!.text !== "");
+    // what is found in one of them by itself ends there, whatever word the next begins with
+    if (indexes.some((index) => ownOf(index).some((one) => one.start < found.end && found.start < one.end))) continue;
+    for (const index of indexes) {
+      const { start } = places[index]!;
+      if (!parts.has(index)) parts.set(index, []);
+      // a part of nothing is refused by some providers
+      parts.get(index)!.push({ ...found, start: Math.max(found.start, start) - start, end: Math.min(found.end, places[index]!.end) - start, mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "" });
+    }
+  }
+  return texts.map((text, index) => (parts.has(index) ? guardFound(text, parts.get(index)!, guards, spoke) : text));
+}
+
+/** Of the places side by side, the one that holds a position. */
+function placeAt(places: readonly Place[], position: number): number {
+  let low = 0;
+  let high = places.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places[middle]!.end > position) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 function searchText(text: string, guards: readonly GuardPolicy[]): readonly Found[] {
@@ -74,7 +107,7 @@ function searchText(text: string, guards: readonly GuardPolicy[]): readonly Foun
 }
 
 /** Models read the text parts of a message as one text. */
-function undividedParts(message: Json, guard: TextGuard): Json {
+export function undividedParts(message: Json, guard: TextGuard): Json {
   const content = isObject(message) ? message["content"] : null;
   if (guard.divided === undefined || !Array.isArray(content) || content.length < 2) return message;
   const parts = content as readonly Json[];
@@ -90,10 +123,16 @@ const SLICE = 16_384;
 /** Looks at texts in turns with other calls, which a document of megabytes would keep waiting. `visit` shows them. */
 export async function lookAhead(visit: (guard: TextGuard) => unknown, guards: readonly GuardPolicy[]): Promise<LookedAt> {
   const ahead = { words: new Map<string, readonly Found[]>(), json: new Map<string, readonly Found[]>() };
-  visit((text, kind) => {
+  const noted = (text: string, kind: "words" | "json"): string => {
     ahead[kind].set(text, []);
     return text;
-  });
+  };
+  visit(Object.assign(noted, {
+    divided(texts: readonly string[]) {
+      ahead.words.set(texts.join(""), []);
+      return texts;
+    },
+  }));
   let looked = 0;
   for (const kind of ["words", "json"] as const) {
     for (const text of ahead[kind].keys()) {
@@ -162,7 +201,7 @@ function guardedExtra(extra: Json, guard: TextGuard): Json {
 const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
 const extraKind: KindOf = (name) => (FILES.has(name) ? "file" : OPAQUE.has(name) ? "skip" : "words");
 
-function namesAndNumbers(value: Json, guard: TextGuard): Json {
+export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   if (typeof value === "number" || isRawNumber(value)) {
     const text = isRawNumber(value) ? value.rawJSON : String(value);
     if (text.length < LONG_NUMBER) return value;

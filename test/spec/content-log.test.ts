@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
 import type { CallContent } from "../../src/core/content.ts";
+import type { ChatRequest } from "../../src/core/chat.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";
-import { isSampled } from "../../src/chat/content-keeper.ts";
+import { ContentKeeper, isSampled } from "../../src/chat/content-keeper.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
 import type { CallRecord } from "../../src/core/record.ts";
@@ -153,6 +154,78 @@ describe("what is kept", () => {
       expect([at, text.includes("sk-proj"), text.includes(SECRET.slice(0, 12))]).toEqual([at, false, false]);
     }
   });
+
+  const parts = (text: string, size: number) => (text.match(new RegExp(`.{1,${size}}`, "gs")) ?? []).map((piece) => ({ type: "text", text: piece }));
+
+  test("[d11.3] no part of a secret stands at a cut between parts of a message, nor at the end of one of several choices", async () => {
+    for (const size of [1, 4, 9])
+      for (const before of [180, 205, 215, 225, 235, 245]) {
+        const one = world({ enabled: true, max_characters: 256 }, { upstream: answer("ok") });
+        await (await one.stub.chat(hello(parts(`${"z".repeat(before)} ${SECRET}${" y".repeat(500)}`, size)))).text();
+        const said = ((await one.content())!.messages.at(-1)?.content ?? []) as readonly { readonly text?: string }[];
+        expect([size, before, said.map(({ text }) => text).join("").includes("sk-")]).toEqual([size, before, false]);
+      }
+    const body = event({ content: "Hello sk-proj-abcde" }, null, 0) + event({ content: "x ".repeat(20_000) }, null, 1) + event({ content: SECRET.slice(13) }, null, 0) + event({}, "stop", 0) + event({}, "stop", 1);
+    const two = world({ enabled: true, max_characters: 256 }, { upstream: stream(`${body}data: [DONE]\n\n`) });
+    await (await two.stub.chat(hello("Hello", { n: 2, stream: true }))).text();
+    const kept = (await two.content())!;
+    expect(kept.answers).toHaveLength(2);
+    expect(JSON.stringify(kept)).not.toContain("sk-proj");
+    expect(kept.leftOut).toMatchObject({ isAnswerCut: true });
+  });
+
+  test("[d11.3] what parts of a long message divide between them is found as well", async () => {
+    const one = world({ enabled: true, max_characters: 1_000_000 }, { upstream: answer("ok") });
+    await (await one.stub.chat(hello(parts(`${"word ".repeat(16_000)}${SECRET} and so on`, 7)))).text();
+    const said = (await one.content())!.messages.at(-1)!.content as unknown as readonly { readonly text: string }[];
+    const text = said.map((part) => part.text).join("");
+    expect(text).toEndWith("[secret] and so on");
+    expect(text).not.toContain("proj");
+  });
+
+  test("[d11.3] nobody has to read what is kept as a provider does: ids, names, members, numbers and JSON with escapes are looked at too", async () => {
+    const one = world({ enabled: true }, { upstream: answer("ok") });
+    const escaped = JSON.stringify({ to: "eve@example.com" }).replace("@", String.raw`\u0040`);
+    const messages = [
+      { role: "user", name: "ann@example.com", content: "Hello" },
+      { role: "assistant", content: null, tool_calls: [{ id: SECRET, type: "function", function: { name: SECRET, arguments: escaped } }] },
+      { role: "tool", tool_call_id: SECRET, content: escaped },
+    ];
+    const tools = [{ type: "function", function: { name: "send", parameters: { type: "object", properties: { "carl@example.com": { default: { id: "dan@example.com", card: 4111111111111111 } } } } } }];
+    await (await one.stub.chat({ ...hello(""), messages, tools })).text();
+    const kept = JSON.stringify(await one.content());
+    expect(kept).toContain("[email]");
+    for (const secret of ["example.com", SECRET, "4111"]) expect([secret, kept.includes(secret)]).toEqual([secret, false]);
+  });
+
+  test("[d11.3] addresses lose their credentials, wherever they stand; words that begin like an address of data stay words", async () => {
+    const one = world({ enabled: true }, { upstream: answer(`![x](data:image/png;base64,${Buffer.alloc(3000, 7).toString("base64")}) done`) });
+    const words = `data: ${"x ".repeat(42)}${SECRET} and so on`;
+    await (await one.stub.chat(hello([{ type: "text", text: words }, { type: "image_url", image_url: { url: "https://ann:hunter2@93.184.215.14/a.png" } }]))).text();
+    const { messages, answers } = (await one.content())!;
+    expect(messages.at(-1)!.content).toMatchObject([{ text: words.replace(SECRET, "[secret]") }, { image_url: { url: "https://[left out]@93.184.215.14/a.png" } }]);
+    expect(answers[0]!.content).toBe("![x]([image/png, 3000 bytes]) done");
+  });
+
+  test("[d11.3] what is kept is small and quickly made, whatever the caller sends", async () => {
+    const hostile = [
+      `x data:${";a=data:".repeat(100_000)};base64,`, ";base64,".repeat(200_000), "data:a/b;base64,".repeat(100_000), "https://".repeat(100_000),
+      Array.from({ length: 100_000 }, () => ({ type: "text", text: "a" })), parts("a@b.co ".repeat(8000), 1), parts("a@b.co ".repeat(20_000), 1), [{ type: "text", text: "", ...Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`m${index}`, 1])) }],
+    ];
+    for (const [index, content] of hostile.entries()) {
+      const keeper = new ContentKeeper(rulesOf({ enabled: true }).get("default")!, null, { messages: [{ role: "user", content }], params: {} } as unknown as ChatRequest);
+      let worstMs = 0;
+      let last = performance.now();
+      const beat = setInterval(() => {
+        worstMs = Math.max(worstMs, performance.now() - last - 1);
+        last = performance.now();
+      }, 1);
+      const kept = await keeper.content(0);
+      clearInterval(beat);
+      worstMs = Math.max(worstMs, performance.now() - last);
+      expect([index, JSON.stringify(kept).length < 400_000, worstMs < 500]).toEqual([index, true, true]);
+    }
+  }, 60_000);
 
   test("[d11.1] [d11.3] record, log line and journal never hold what was said", async () => {
     const one = world({ enabled: true }, { upstream: answer("the-answer-word") });

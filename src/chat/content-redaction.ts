@@ -1,0 +1,22 @@
+// What is kept of a call without secrets: as guards look at a request, and further, because nobody has to read what is kept as a provider reads a request. Ids, names
+// of functions, names of members and numbers are looked at as well, and JSON in a text as what its escapes mean.
+import type { Json } from "../core/json.ts";
+import { type KindOf, mapTexts, namesAndNumbers, type TextGuard, undividedParts } from "./guard-request.ts";
+
+export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
+  const read: TextGuard = Object.assign((text: string, kind: "words" | "json") => guard(text, isEscapedJson(text) ? "json" : kind), guard.divided === undefined ? {} : { divided: guard.divided });
+  return values.map((value) => namesAndNumbers(mapTexts(undividedParts(value, read), read, kindOf), read));
+}
+
+const kindOf: KindOf = (name, owner) => {
+  if (name === "arguments") return "json";
+  return (name === "role" || name === "type") && isWord(owner[name]) ? "skip" : "words";
+};
+
+function isWord(value: Json | undefined): boolean {
+  return typeof value === "string" && /^[a-z_]{1,32}$/.test(value);
+}
+
+function isEscapedJson(text: string): boolean {
+  return text.includes("\\") && /^\s*[{["]/.test(text);
+}
