@@ -67,8 +67,9 @@ const rowOf = (call: JsonObject): readonly string[] => Object.values(COLUMNS).ma
 
 async function follow(client: AdminClient, path: string, filters: Readonly<Record<string, string>>, { json }: LogFlags): Promise<void> {
   const seen = new Map<string, number>();
-  // by the gateway's clock, which need not be ours
-  const [last] = await client.list(path, { ...filters }, 1);
+  // by the gateway's clock, which need not be ours; of all calls, so that of rare ones no look-up begins far back
+  const newest = async (): Promise<JsonObject | undefined> => (await client.list(path, {}, 1))[0];
+  const last = await newest();
   let sinceMs = last === undefined ? 0 : endOf(last);
   const begunMs = sinceMs;
   /** What was there before is known, and not printed. */
@@ -85,6 +86,9 @@ async function follow(client: AdminClient, path: string, filters: Readonly<Recor
         if (isNew && (isBegun || endMs > begunMs)) printLine(json === true ? JSON.stringify(call) : rowOf(call).join("  "));
       }
       isBegun = true;
+      const latest = await newest();
+      // those that began before it and end later have ends of their own
+      if (latest !== undefined) sinceMs = Math.max(sinceMs, Date.parse(cell(latest, "at")));
     } catch (thrown) {
       if (thrown instanceof RefusedRequest) throw thrown;
       printError(thrown instanceof Error ? thrown.message : String(thrown));
