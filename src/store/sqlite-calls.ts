@@ -1,6 +1,7 @@
 // The call store in the SQLite file of the store. Everything that may take long runs in two threads of its own, one that writes and one that reads, each with a
 // connection of its own: in the write-ahead log neither waits for the other, and the process's own thread for neither.
 import { resolve } from "node:path";
+import { threadFile } from "../core/thread-file.ts";
 import type { WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import { DatabaseThread } from "./database-thread.ts";
@@ -20,7 +21,6 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       if (rows.length > 0) await writer.ask("ingest", writtenRows(rows));
     },
     prune: (before) => writer.ask("prune", before),
-    listCalls: (page, filter = {}) => reader.ask("listCalls", page, filter),
     findCall: (traceId, tenantId) => reader.ask("findCall", traceId, tenantId),
     searchCalls: (page, filter) => reader.ask("searchCalls", page, filter),
     contentKey: (tenantId, sealed) => writer.ask("contentKey", tenantId, sealed),
@@ -53,5 +53,5 @@ function writtenRows(rows: readonly LedgerRow[]): WrittenRows {
 }
 
 function threadOf(setup: WorkerSetup): DatabaseThread {
-  return new DatabaseThread(new URL("./call-worker.ts", import.meta.url), setup, `The thread of the calls in ${setup.file}`);
+  return new DatabaseThread(threadFile(import.meta.url, "store/call-worker.ts"), setup, `The thread of the calls in ${setup.file}`);
 }

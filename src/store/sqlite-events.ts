@@ -1,5 +1,6 @@
 // The queue of events in the SQLite file of the store, worked on in a thread of its own with a connection of its own.
 import { resolve } from "node:path";
+import { threadFile } from "../core/thread-file.ts";
 import { DatabaseThread } from "./database-thread.ts";
 import type { EventWorkerSetup } from "./event-worker.ts";
 import type { EventQueue } from "./events.ts";
@@ -9,7 +10,7 @@ import { demandInPlace } from "./sqlite.ts";
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
   const path = resolve(file);
   const demand = demandInPlace(path);
-  const thread = new DatabaseThread(new URL("./event-worker.ts", import.meta.url), { file: path, mostWaiting } satisfies EventWorkerSetup, `The thread of the events in ${path}`);
+  const thread = new DatabaseThread(threadFile(import.meta.url, "store/event-worker.ts"), { file: path, mostWaiting } satisfies EventWorkerSetup, `The thread of the events in ${path}`);
   return {
     append: async (events) => {
       // they wait in memory: in a file that was removed they would be lost
