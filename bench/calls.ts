@@ -82,15 +82,15 @@ function record(number: number, rows: number): CallRecord {
 
 async function questions(calls: CallStore): Promise<Readonly<Record<string, number>>> {
   const middle = FROM + (DAYS / 2) * DAY_MS;
-  const first = await calls.listCalls({ limit: 100 }, { tenantId: "tenant-3" });
+  const first = await calls.searchCalls({ limit: 100 }, { order: "newest", tenantId: "tenant-3" });
   const { traceId } = first.data[50]!;
   const asked: Readonly<Record<string, () => Promise<unknown>>> = {
-    "a page of 100 calls": () => calls.listCalls({ limit: 100 }),
-    "the page behind it, of one tenant": () => calls.listCalls({ limit: 100, cursor: first.nextCursor }, { tenantId: "tenant-3" }),
-    "a page from the middle, of one project": () => calls.listCalls({ limit: 100 }, { tenantId: "tenant-3", projectId: "project-3", toMs: middle }),
-    "a page of failed calls of one tenant": () => calls.listCalls({ limit: 100 }, { tenantId: "tenant-3", outcome: "failed" }),
-    "a page of one token and one model": () => calls.listCalls({ limit: 100 }, { tokenId: "token17", model: "model-5" }),
-    "calls of an end user that there is not: everything is looked at": () => calls.listCalls({ limit: 100 }, { endUser: "nobody" }),
+    "a page of 100 calls": () => calls.searchCalls({ limit: 100 }, { order: "newest" }),
+    "the page behind it, of one tenant": () => calls.searchCalls({ limit: 100, cursor: first.nextCursor }, { order: "newest", tenantId: "tenant-3" }),
+    "a page from the middle, of one project": () => calls.searchCalls({ limit: 100 }, { order: "newest", tenantId: "tenant-3", projectId: "project-3", toMs: middle }),
+    "a page of failed calls of one tenant": () => calls.searchCalls({ limit: 100 }, { order: "newest", tenantId: "tenant-3", outcome: "failed" }),
+    "a page of one token and one model": () => calls.searchCalls({ limit: 100 }, { order: "newest", tokenId: "token17", model: "model-5" }),
+    "calls of an end user that there is not": () => calls.searchCalls({ limit: 100 }, { order: "newest", endUser: "nobody" }),
     ...lookUps(calls, middle),
     "one call with its record": () => calls.findCall(traceId, "tenant-3"),
     "usage of one tenant by day": () => calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["day"], order: "group" }),
@@ -142,7 +142,7 @@ async function longestPause(calls: CallStore): Promise<number> {
     longest = Math.max(longest, nowMs - lastMs - 2);
     lastMs = nowMs;
   }, 2);
-  await Promise.all([calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "cost" }), calls.listCalls({ limit: 100 }, { endUser: "nobody" }), calls.usage({ limit: 1000 }, { by: ["end_user", "model"], order: "cost" })]);
+  await Promise.all([calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "cost" }), calls.searchCalls({ limit: 100 }, { order: "newest", endUser: "nobody" }), calls.usage({ limit: 1000 }, { by: ["end_user", "model"], order: "cost" })]);
   clearInterval(timer);
   return longest;
 }

@@ -144,8 +144,9 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   listProjectLogs: { reach: "project", role: "viewer" },
   readProjectLog: { reach: "project", role: "viewer" },
   // prompts are for those who may make such calls themselves
-  readTenantLogContent: { reach: "tenant", role: "developer" },
-  readProjectLogContent: { reach: "project", role: "developer" },
+  // applications carry tokens of developers: what other people said is not theirs to read
+  readTenantLogContent: { reach: "tenant", role: "maintainer" },
+  readProjectLogContent: { reach: "project", role: "maintainer" },
   removeTenantContent: { reach: "tenant", role: "admin" },
   removeProjectContent: { reach: "project", role: "admin" },
   readTenantUsage: { reach: "tenant", role: "viewer" },

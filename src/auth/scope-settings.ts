@@ -24,5 +24,10 @@ export const settingsSection = z
   .prefault({})
   .meta({ title: "Settings", description: "How requests are treated where no tenant, project or request says otherwise." });
 
+/** In the settings of a project: which projects keep what is said is the tenant's to say. */
+export const MISPLACED_PROJECTS = { path: ["content_log", "projects"], message: "only the settings of a tenant say which projects keep what is said" };
+
+const ofProject = scopeSettings.refine(({ content_log: contentLog }) => contentLog?.projects === undefined, MISPLACED_PROJECTS);
+
 /** `settings` of one tenant or project. */
-export const scopeSettingsSection = (noun: string) => scopeSettings.transform(toScopeSettings).prefault({}).meta({ title: "Settings", description: `Settings of this ${noun}.` });
+export const scopeSettingsSection = (noun: "tenant" | "project") => (noun === "project" ? ofProject : scopeSettings).transform(toScopeSettings).prefault({}).meta({ title: "Settings", description: `Settings of this ${noun}.` });

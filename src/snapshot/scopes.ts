@@ -22,7 +22,7 @@ export interface ScopeConfiguration extends RouteScope {
   readonly toolServers: Readonly<Record<string, ToolServerDocument>>;
 }
 
-const scopesSection = (title: string, noun: string) =>
+const scopesSection = (title: string, noun: "tenant" | "project") =>
   z
     .record(
       z.string().regex(SCOPE_ID, "expected an id of 1 to 64 letters, digits, dashes, dots and underscores"),

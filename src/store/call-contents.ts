@@ -17,9 +17,14 @@ export async function contentKey(db: Db, tenantId: string, sealed: string): Prom
 }
 
 export async function keepContents(db: Db, contents: readonly StoredContent[]): Promise<void> {
+  if (contents.length === 0) return;
   await db.transaction().execute(async (tx) => {
-    for (let at = 0; at < contents.length; at += ROWS_AT_ONCE) {
-      const rows = contents.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({ trace_id: traceId, tenant_id: tenantId, project_id: projectId, expires_ms: toInteger(expiresMs), body }));
+    const { rows: projects } = await sql<{ readonly id: string; readonly tenant_id: string }>`select id, tenant_id from projects where id in (${sql.join([...new Set(contents.map(({ projectId }) => projectId))])})`.execute(tx);
+    const tenants = new Map(projects.map(({ id, tenant_id: tenantId }) => [id, tenantId]));
+    // what waited while its project or tenant was removed goes with it
+    const wanted = contents.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
+    for (let at = 0; at < wanted.length; at += ROWS_AT_ONCE) {
+      const rows = wanted.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({ trace_id: traceId, tenant_id: tenantId, project_id: projectId, expires_ms: toInteger(expiresMs), body }));
       await tx.insertInto("call_content").values(rows).onConflict((conflict) => conflict.column("trace_id").doNothing()).execute();
     }
   });

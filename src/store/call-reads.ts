@@ -1,28 +1,13 @@
-// Reads of single calls: pages by time and trace id, one call with its record, and what is old and goes.
+// Reads of single calls: one call with its record, and what is old and goes.
 import { type Kysely, sql, type RawBuilder } from "kysely";
 import { removeTags } from "./call-ingest.ts";
 import { summaryOf } from "./call-columns.ts";
-import type { CallColumns, CallSchema } from "./call-schema.ts";
-import type { CallFilter, CallScope, CallSummary, StoredCall } from "./calls.ts";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import type { CallSchema } from "./call-schema.ts";
+import type { CallScope, StoredCall } from "./calls.ts";
 import { parseClosing } from "./journal-row.ts";
-import type { Page, PageRequest } from "./reader.ts";
 import { toInteger } from "./schema.ts";
 
 type Db = Kysely<CallSchema>;
-
-const NEWEST_FIRST: ListKey = { list: "calls", columns: [["time_ms", "integer"], ["trace_id", "text"]], newestFirst: true };
-
-export async function listCalls(db: Db, page: PageRequest, filter: CallFilter): Promise<Page<CallSummary>> {
-  const { rows } = await callsQuery(page, filter).execute(db);
-  return pageOf(rows, page, NEWEST_FIRST, (row) => [row.time_ms, row.trace_id], summaryOf);
-}
-
-/** Exported for the test that looks at its plan. */
-export function callsQuery(page: PageRequest, filter: CallFilter): RawBuilder<CallColumns> {
-  const wanted = sql.join([...scopeConditions(filter), ...callConditions(filter), afterCursor(page, NEWEST_FIRST)], sql` and `);
-  return sql<CallColumns>`select * from call where ${wanted} order by ${inOrderOf(NEWEST_FIRST)} limit ${sql.lit(rowsAsked(page))}`;
-}
 
 const SCOPE_COLUMNS: readonly (readonly [keyof CallScope, string])[] = [
   ["tokenId", "token_id"], ["projectId", "project_id"], ["tenantId", "tenant_id"], ["userId", "user_id"], ["endUser", "end_user"], ["route", "route"], ["provider", "provider"], ["model", "model"],
@@ -38,17 +23,6 @@ export function scopeConditions(scope: CallScope): readonly RawBuilder<boolean>[
     const isOther = name !== looked && (INDEXED as readonly string[]).includes(name);
     return [isOther ? sql<boolean>`${sql.ref(column)} || '' = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`];
   });
-}
-
-function callConditions({ fromMs, toMs, outcome, status, code, settled }: CallFilter): readonly RawBuilder<boolean>[] {
-  return [
-    ...(fromMs === undefined ? [] : [sql<boolean>`time_ms >= ${toInteger(fromMs)}`]),
-    ...(toMs === undefined ? [] : [sql<boolean>`time_ms < ${toInteger(toMs)}`]),
-    ...(outcome === undefined ? [] : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
-    ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
-    ...(code === undefined ? [] : [sql<boolean>`code = ${code}`]),
-    ...(settled === undefined ? [] : [sql<boolean>`settled = ${settled ? 1n : 0n}`]),
-  ];
 }
 
 export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<StoredCall | null> {

@@ -6,7 +6,7 @@ import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { columnsOf } from "./call-columns.ts";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { type CallInserts, type Incoming, ingestCalls } from "./call-ingest.ts";
-import { findCall, listCalls, prune } from "./call-reads.ts";
+import { findCall, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "./database-thread.ts";
 import { searchCalls } from "./log-search.ts";
@@ -38,7 +38,6 @@ interface OpenCalls {
 const METHODS = {
   ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows) => ingestCalls(db, incomingRows(rows), inserts),
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
-  listCalls: ({ db }: OpenCalls, ...args: Parameters<typeof listCalls> extends [Db, ...infer Rest] ? Rest : never) => listCalls(db, ...args),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
   searchCalls: ({ db }: OpenCalls, ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never) => searchCalls(db, ...args),
   contentKey: ({ db }: OpenCalls, tenantId: string, sealed: string) => contentKey(db, tenantId, sealed),

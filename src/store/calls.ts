@@ -179,13 +179,11 @@ export interface Spent {
 
 /** Every method throws StoreError. Reads never delay calls: they run beside the process's own thread, or in the database. */
 export interface CallStore extends LedgerSink {
-  /** The newest first. */
-  listCalls(page: PageRequest, filter?: CallFilter): Promise<Page<CallSummary>>;
   /** Looks at a bounded number of calls. */
   searchCalls(page: PageRequest, filter: LogFilter): Promise<LogPage>;
   /** The sealed key of a tenant's contents: the one that is there, else this one. */
   contentKey(tenantId: string, sealed: string): Promise<string>;
-  /** A content whose call has one already is left out. */
+  /** A content whose call has one already is left out, and one whose project is not there any more. */
   keepContents(contents: readonly StoredContent[]): Promise<void>;
   findContent(traceId: string): Promise<StoredContent | null>;
   /** Of how many calls something is kept in a place. */

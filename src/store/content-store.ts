@@ -28,6 +28,8 @@ export interface ContentStore {
   keep(said: readonly SaidText[]): Promise<void>;
   /** Null: nothing is kept, or its time is over. Throws StoreError `sealed` where its key does not open. */
   find(traceId: string): Promise<{ readonly content: JsonObject; readonly expiresMs: number } & ConfigurationScope | null>;
+  /** Until when it is kept, in milliseconds since 1970, or null as of find(); its key is not asked for. */
+  keptUntilMs(traceId: string): Promise<number | null>;
   /** Of how many calls something is kept in a place. */
   count(place: ConfigurationScope): Promise<number>;
   /** Everything of a place. Gives how many went. */
@@ -64,17 +66,22 @@ export function openContentStore({ calls, sealer, now }: ContentStoreOptions): C
       throw new StoreError("sealed", `What the tenant ${tenantId} keeps of its calls cannot be opened: ${error instanceof Error ? error.message : String(error)}.`, error);
     }
   };
+  const findKept = async (traceId: string): Promise<StoredContent | null> => {
+    const row = await calls.findContent(traceId);
+    return row === null || row.expiresMs <= now() ? null : row;
+  };
   return {
     async keep(said) {
       const rows = await Promise.all(said.map(async ({ text, ...one }): Promise<StoredContent> => ({ ...one, body: encrypted(await keyOf(one.tenantId), await compressed(text), boundTo(one)) })));
       await calls.keepContents(rows);
     },
     async find(traceId) {
-      const row = await calls.findContent(traceId);
-      if (row === null || row.expiresMs <= now()) return null;
+      const row = await findKept(traceId);
+      if (row === null) return null;
       const text = await expanded(decrypted(await keyOf(row.tenantId), row.body, boundTo(row)), { maxOutputLength: MAX_TEXT_BYTES });
       return { tenantId: row.tenantId, projectId: row.projectId, expiresMs: row.expiresMs, content: JSON.parse(text.toString("utf8")) as JsonObject };
     },
+    keptUntilMs: async (traceId) => (await findKept(traceId))?.expiresMs ?? null,
     count: (place) => calls.countContents(place),
     async remove({ tenantId, projectId }) {
       let removed = 0;

@@ -99,6 +99,8 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
       for (const token of await tx.selectFrom("access_tokens").select("id").where("project_id", "=", id).execute()) await tokenWrites(work).removeToken(token.id);
       await removeResourcesOf(work, project.tenantId, id);
       await tx.deleteFrom("projects").where("id", "=", id).execute();
+      // another project of the same name has other people
+      await sql`delete from call_content where tenant_id = ${project.tenantId} and project_id = ${id}`.execute(tx);
       recorded(project, project, null);
     },
   };

@@ -76,7 +76,7 @@ function onceSuite(newStore: NewStore): void {
       const both = newTraceId();
       await calls.ingest([rowOf({ traceId: both, tokens: [100, 100] }, false), rowOf({ traceId: both, tokens: [2, 2] })]);
       expect(await totals(calls)).toMatchObject({ calls: 2n, promptTokens: 9n });
-      expect((await calls.listCalls({ limit: 10 }, { settled: false })).data).toEqual([]);
+      expect((await calls.searchCalls({ limit: 10 }, { order: "newest", settled: false })).data).toEqual([]);
     });
 
     test("[d11.2] several writers of the same rows at once count them once", async () => {
@@ -89,7 +89,7 @@ function onceSuite(newStore: NewStore): void {
     test("an explanation is a call in the list, and in no sum", async () => {
       const calls = await newStore([rowOf({ explained: true, tokens: null, costNanoUsd: null })]);
       expect(await totals(calls)).toMatchObject({ calls: 0n });
-      expect((await calls.listCalls({ limit: 5 })).data).toHaveLength(1);
+      expect((await calls.searchCalls({ limit: 5 }, { order: "newest" })).data).toHaveLength(1);
     });
 
     test("what callers and providers may say does no harm: quotes, zeros, halves of pairs, figures without bound, records of earlier versions", async () => {
@@ -97,7 +97,7 @@ function onceSuite(newStore: NewStore): void {
       const record = { ...recordOf({ endUser: ugly, model: ugly, route: ugly, metadata: { a: ugly } }), usage: { prompt_tokens: 1e300, completion_tokens: -5, total_tokens: 1, prompt_tokens_details: { cached_tokens: "7" } } } as unknown as CallRecord;
       const { endUser: _endUser, callerCost: _callerCost, cost: _cost, ...old } = recordOf();
       const calls = await newStore([{ record, settled: true }, { record: old as CallRecord, settled: true }]);
-      const { data } = await calls.listCalls({ limit: 5 });
+      const { data } = await calls.searchCalls({ limit: 5 }, { order: "newest" });
       expect(data).toHaveLength(2);
       expect(await totals(calls)).toMatchObject({ calls: 2n, promptTokens: 100n, completionTokens: 10n, cachedTokens: 0n, unpriced: 1n });
       const found = await calls.findCall(record.traceId);
@@ -122,7 +122,7 @@ function listSuite(newStore: NewStore): void {
     const all = async (filter: CallFilter, limit: number): Promise<readonly string[]> => {
       const found: string[] = [];
       for (let cursor: string | null = null; ; ) {
-        const page = await calls.listCalls({ limit, cursor }, filter);
+        const page = await calls.searchCalls({ limit, cursor }, { order: "newest", ...filter });
         found.push(...ids(page.data));
         expect(page.data.length).toBe(page.nextCursor === null ? page.data.length : limit);
         if (page.nextCursor === null) return found;
@@ -150,9 +150,9 @@ function listSuite(newStore: NewStore): void {
 
     test("calls that come meanwhile move nothing: the next page goes on where the last one ended", async () => {
       const own = await newStore(rows.slice(0, 40));
-      const first = await own.listCalls({ limit: 10 });
+      const first = await own.searchCalls({ limit: 10 }, { order: "newest" });
       await own.ingest([rowOf({ startedAtMs: DAY_ONE + DAY_MS }), rowOf({ startedAtMs: DAY_ONE - DAY_MS })]);
-      const second = await own.listCalls({ limit: 100, cursor: first.nextCursor });
+      const second = await own.searchCalls({ limit: 100, cursor: first.nextCursor }, { order: "newest" });
       expect(new Set([...ids(first.data), ...ids(second.data)]).size).toBe(41);
     });
 
@@ -163,14 +163,14 @@ function listSuite(newStore: NewStore): void {
         traceId: record.traceId, timeMs: DAY_ONE + 5, tenantId: "acme", projectId: "site", tokenId: "tok", userId: "ann", endUser: "eve", route: "direct", provider: "openai", model: "gpt-4o", status: 200, code: null, stream: true,
         cancelled: true, attempts: 2, promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 3, costNanoUsd: 9_007_199_254_740_991, totalMs: 100, firstContentMs: 12, settled: true, modelAsked: "openai:gpt-4o", finishReason: "stop",
       };
-      expect((await own.listCalls({ limit: 1 })).data).toEqual([summary]);
+      expect((await own.searchCalls({ limit: 1 }, { order: "newest" })).data).toEqual([summary]);
       expect(await own.findCall(record.traceId, "acme")).toEqual({ summary, record });
       expect([await own.findCall(record.traceId, "other"), await own.findCall("0".repeat(32))]).toEqual([null, null]);
     });
 
     test("a cursor or a size that is none is refused", async () => {
       for (const page of [{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { limit: 1, cursor: "x" }, { limit: 1, cursor: Buffer.from('["calls","1; drop","x"]').toString("base64url") }, { limit: 1, cursor: Buffer.from('["tokens","1","x"]').toString("base64url") }])
-        expect(await calls.listCalls(page).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "invalid" });
+        expect(await calls.searchCalls(page, { order: "newest" }).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "invalid" });
     });
   });
 }
@@ -316,7 +316,7 @@ function lastsSuite(newStore: NewStore): void {
     expect(await calls.findCall(traceId)).toMatchObject({ summary: { traceId }, record: null });
     expect(await calls.findCall(rows[2450]!.record.traceId)).toMatchObject({ record: { traceId: rows[2450]!.record.traceId } });
     while ((await calls.prune({ callsMs: DAY_ONE + 2490, detailsMs: null })) > 0);
-    expect((await calls.listCalls({ limit: 100 })).data).toHaveLength(10);
+    expect((await calls.searchCalls({ limit: 100 }, { order: "newest" })).data).toHaveLength(10);
     expect(await calls.findCall(traceId)).toBeNull();
     expect(await totals(calls)).toMatchObject({ calls: 2500n });
     // a row that was there once and comes again after it was removed would be counted again: the ledger ships within minutes, calls are kept for days

@@ -9,7 +9,9 @@ import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/store/store.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
+import { writes } from "../harness/store-writes.ts";
 import { rowOf } from "./call-records.ts";
 import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
 
@@ -17,10 +19,19 @@ const folder = mkdtempSync(join(tmpdir(), "dragoman-calls-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 
+/** Of which contents are kept. */
+async function addPlaces(store: Store): Promise<void> {
+  for (const [tenantId, projects] of [["acme", ["p", "q"]], ["other", ["r"]]] as const) {
+    await writes(store).createTenant({ id: tenantId, name: tenantId });
+    for (const id of projects) await writes(store).createProject({ id, tenantId, name: id });
+  }
+}
+
 async function newFile(): Promise<string> {
   const file = join(folder, `calls-${++files}.db`);
   const store = await openSqliteStore({ file });
   await store.migrate();
+  await addPlaces(store);
   await store.close();
   return file;
 }
@@ -37,6 +48,7 @@ if (postgres !== null) {
     const url = await postgres.newDatabase();
     const { store } = openPostgresDatabase({ url });
     await store.migrate();
+    await addPlaces(store);
     await store.close();
     return url;
   };

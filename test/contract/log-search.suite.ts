@@ -137,6 +137,8 @@ export function logSuite(newStore: NewStore): void {
     test("[d11.3] are kept once for each call, found by its trace id, and removed by their end and by their place", async () => {
       const calls = await newStore();
       const one = (traceId: string, projectId: string, expiresMs: number, word = traceId) => ({ traceId, tenantId: "acme", projectId, expiresMs, body: body(word) });
+      await calls.keepContents([one("gone", "removed", 5000), one("moved", "r", 5000)]);
+      expect([await calls.findContent("gone"), await calls.findContent("moved")]).toEqual([null, null]);
       await calls.keepContents([one("a", "p", 1000), one("b", "q", 2000), { ...one("c", "r", 2000), tenantId: "other" }]);
       await calls.keepContents([one("a", "p", 9000, "again"), ...Array.from({ length: 120 }, (_, index) => one(`n${index}`, "p", 5000))]);
       expect(await calls.findContent("a")).toEqual(one("a", "p", 1000));

@@ -10,6 +10,7 @@ let gateway: GatewayProcess;
 let owner: string;
 let viewer: string;
 let developer: string;
+let maintainer: string;
 
 const environment = (token: string) => cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token });
 const cli = (token: string, ...args: readonly string[]) => runCli(args, environment(token), gateway.folder);
@@ -37,24 +38,25 @@ beforeAll(async () => {
   owner = await gateway.createToken("--personal", "--role", "owner");
   viewer = await gateway.createToken("--project", "default", "--role", "viewer");
   developer = await gateway.createToken("--project", "default", "--role", "developer");
+  maintainer = await gateway.createToken("--project", "default", "--role", "maintainer");
 }, 60_000);
 afterAll(async () => void (await gateway.stop()));
 
 describe("what is said", () => {
-  test("[d11.3] is kept once the tenant turns it on, and read by developers with a row of the audit log; viewers, the log and the disk tell nothing of it", async () => {
+  test("[d11.3] is kept once the tenant turns it on, and read by maintainers with a row of the audit log; viewers, developers, the log and the disk tell nothing of it", async () => {
     const before = await chat(`${WORD} before`);
     expect((await cli(developer, "settings", "update", "--project", "default", "--set", "content_log.enabled=true")).stderr).toContain("403");
     expect((await cli(owner, "settings", "update", "--set", "content_log.enabled=true", "--set", "content_log.retention_days=3")).code).toBe(0);
     const traceId = await chat(`${WORD} with ${SECRET}`, { stream: true, metadata: { session: "s1" } });
     const found = await until(async () => {
-      const told = await cli(developer, "logs", traceId, "--project", "default", "--content", "--json");
+      const told = await cli(maintainer, "logs", traceId, "--project", "default", "--content", "--json");
       return told.code === 0 && JSON.parse(told.stdout);
     });
     expect(found.content.messages).toEqual([{ role: "user", content: `${WORD} with [secret]` }]);
     expect(found.content.answers[0]).toMatchObject({ index: 0, finish_reason: "stop" });
     expect(found.content.answers[0].content).toContain(`${WORD} with [secret]`);
     expect(Date.parse(found.kept_until) - Date.now()).toBeLessThan(3 * 86_400_000);
-    expect((await cli(viewer, "logs", traceId, "--project", "default", "--content")).stderr).toContain("403 insufficient_role");
+    for (const token of [viewer, developer]) expect((await cli(token, "logs", traceId, "--project", "default", "--content")).stderr).toContain("403 insufficient_role");
     expect((await cli(owner, "logs", before, "--content")).stderr).toContain("404");
     const shown = await until(async () => {
       const told = await cli(viewer, "logs", traceId, "--project", "default", "--json");
@@ -63,7 +65,7 @@ describe("what is said", () => {
     expect(shown).toMatchObject({ trace_id: traceId, status: 200, stream: true, content_kept_until: found.kept_until, record: { metadata: { session: "s1" } } });
     expect(JSON.stringify(shown)).not.toContain(WORD);
     const audit = await json(owner, "audit", "--filter", "kind=call_content");
-    expect(audit).toMatchObject([{ action: "read", outcome: "done", target_id: traceId, project_id: "default", actor: { role: "developer" } }]);
+    expect(audit).toMatchObject([{ action: "read", outcome: "done", target_id: traceId, project_id: "default", actor: { role: "maintainer" } }]);
     expect((await json(owner, "audit", "--filter", "action=readProjectLogContent")).at(0)).toMatchObject({ outcome: "refused", target_id: traceId, actor: { role: null } });
     expect((await json(owner, "audit", "--filter", "kind=setting")).at(0)).toMatchObject({ action: "create", outcome: "done", after: { content_log: { enabled: true } } });
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();

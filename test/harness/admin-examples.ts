@@ -89,7 +89,7 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
       ids.set(key("tokens", place), (await createToken(writer, { name: "kept", ...owner }, writer.nowMs)).id);
     });
     ids.set(key("versions", place), String(version));
-    const call = rowOf({ ...place, projectId: place.projectId ?? "site" });
+    const call = rowOf({ ...place, projectId: place.projectId ?? (place.tenantId === "beta" ? "lab" : "site") });
     const { traceId, projectId } = call.record;
     for (const noun of ["calls", "logs"]) ids.set(key(noun, place), traceId);
     await world.calls.ingest([call]);

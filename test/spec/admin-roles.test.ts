@@ -40,7 +40,7 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listProjectWebhookDeliveries: "maintainer", readProjectWebhookDelivery: "maintainer", redeliverProjectWebhookDelivery: "maintainer",
   listAudit: "operator", readUsage: "operator", listCalls: "operator", readCall: "operator",
   listLogs: "operator", readLog: "operator", listTenantLogs: VIEWER, readTenantLog: VIEWER, listProjectLogs: VIEWER, readProjectLog: VIEWER,
-  readTenantLogContent: "developer", readProjectLogContent: "developer", removeTenantContent: "admin", removeProjectContent: "admin",
+  readTenantLogContent: "maintainer", readProjectLogContent: "maintainer", removeTenantContent: "admin", removeProjectContent: "admin",
   readTenantUsage: VIEWER, readProjectUsage: VIEWER, listTenantCalls: VIEWER, listProjectCalls: VIEWER, readTenantCall: VIEWER, readProjectCall: VIEWER,
 };
 

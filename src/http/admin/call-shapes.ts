@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { CallScope, CallStore, CallSummary } from "../../store/calls.ts";
 import { instant, iso, time } from "./schemas.ts";
 
-export type AdminCalls = Pick<CallStore, "listCalls" | "searchCalls" | "findCall" | "usage" | "usageTotals">;
+export type AdminCalls = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "usageTotals">;
 
 const count = z.int();
 export const CALL_SHAPE = {

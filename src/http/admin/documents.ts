@@ -5,7 +5,7 @@ import { budgetSchema, limitSchema } from "../../admission/settings.ts";
 import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
 import { OPERATOR_TENANT } from "../../auth/grants.ts";
 import { policySchema } from "../../auth/policy-settings.ts";
-import { scopeSettings } from "../../auth/scope-settings.ts";
+import { MISPLACED_PROJECTS, scopeSettings } from "../../auth/scope-settings.ts";
 import { newWebhookSecret, webhookSchema } from "../../observe/webhook-settings.ts";
 import { toolServerSchema } from "../../mcp/settings.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -65,14 +65,13 @@ async function tokenProblems({ call, document, reader }: Pick<Judged, "call" | "
   return isThere ? [] : [{ path: ["scope", "token"], message: projectId === null ? "the tenant has no access token of this id" : "no access token of this id can call in the project" }];
 }
 
-/** Which projects keep what is said is the tenant's to say. */
 function settingsRule(): DocumentRule {
   return {
     schema: scopeSettings,
     named: "singleton",
     problems: ({ call, document }) => {
       const misplaced = call.place!.projectId !== null && inside(document["content_log"], "projects") !== undefined;
-      return Promise.resolve(misplaced ? [{ path: ["content_log", "projects"], message: "only the settings of a tenant say which projects keep what is said" }] : []);
+      return Promise.resolve(misplaced ? [MISPLACED_PROJECTS] : []);
     },
   };
 }

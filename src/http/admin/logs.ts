@@ -122,8 +122,8 @@ function placeOperations(reach: CallReach, calls: AdminCalls, contents: AdminCon
     answer: detail,
     run: async ({ place: at, params }) => {
       const { summary, record } = await findCall(calls, params["id"]!, at);
-      const kept = await contents?.find(summary.traceId);
-      return { body: { ...shownCall(summary), record: record === null ? null : (callFields(record) as JsonObject), content_kept_until: kept == null ? null : iso(kept.expiresMs) } };
+      const keptUntilMs = (await contents?.keptUntilMs(summary.traceId)) ?? null;
+      return { body: { ...shownCall(summary), record: record === null ? null : (callFields(record) as JsonObject), content_kept_until: keptUntilMs === null ? null : iso(keptUntilMs) } };
     },
   });
   return [list, one, ...(reach === "operator" ? [] : contentOperations(reach, contents))];
@@ -181,6 +181,6 @@ export function logOperations(calls: AdminCalls | null, contents: AdminContents 
   const none = (): never => {
     throw new GatewayError("store_unavailable", "No calls are kept here.");
   };
-  const kept: AdminCalls = calls ?? { listCalls: none, searchCalls: none, findCall: none, usage: none, usageTotals: none };
+  const kept: AdminCalls = calls ?? { searchCalls: none, findCall: none, usage: none, usageTotals: none };
   return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, kept, contents));
 }

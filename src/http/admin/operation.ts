@@ -20,14 +20,14 @@ export interface AdminStore extends Reader {
 }
 
 /** What was said in calls, as far as tenants keep it. */
-export type AdminContents = Pick<ContentStore, "find" | "count" | "remove">;
+export type AdminContents = Pick<ContentStore, "find" | "keptUntilMs" | "count" | "remove">;
 
 export interface AdminContext {
   readonly clock: Clock;
   readonly store: AdminStore;
   readonly version: string;
   /** Null: none are kept. */
-  readonly calls: Pick<CallStore, "listCalls" | "searchCalls" | "findCall" | "usage" | "usageTotals"> | null;
+  readonly calls: Pick<CallStore, "searchCalls" | "findCall" | "usage" | "usageTotals"> | null;
   /** Null: none are kept. */
   readonly contents: AdminContents | null;
   /** Null: nothing counts here. */

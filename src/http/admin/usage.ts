@@ -72,12 +72,12 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     id: `list${place}Calls`,
     path: `${base}/calls`,
     tag: "calls",
-    summary: `Calls of ${words}, the newest first`,
+    summary: `Calls of ${words}, the newest first; a page may be shorter than asked for, or empty, and its cursor leads on`,
     query: callsQuery.extend(WITHIN[reach]),
     answer: listOf(call, `${place}CallList`),
     run: async ({ place: at, query }) => {
       const given = Object.fromEntries(Object.entries({ outcome: query.outcome, status: query.status, code: query.code, settled: query.settled === undefined ? undefined : query.settled === "true" }).filter(([, value]) => value !== undefined));
-      return { body: listed(await calls.listCalls(pageOf(query), { ...scopeOf(at, query), ...given }), shownCall) };
+      return { body: listed(await calls.searchCalls(pageOf(query), { order: "newest", ...scopeOf(at, query), ...given }), shownCall) };
     },
   });
   const one = reading({
@@ -100,6 +100,6 @@ export function usageOperations(calls: AdminCalls | null): readonly AdminOperati
   const none = (): never => {
     throw new GatewayError("store_unavailable", "No calls are kept here.");
   };
-  const kept: AdminCalls = calls ?? { listCalls: none, searchCalls: none, findCall: none, usage: none, usageTotals: none };
+  const kept: AdminCalls = calls ?? { searchCalls: none, findCall: none, usage: none, usageTotals: none };
   return [...placeOperations("operator", kept), ...placeOperations("tenant", kept), ...placeOperations("project", kept)];
 }
