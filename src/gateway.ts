@@ -145,7 +145,7 @@ interface BehindTheDoor {
 }
 
 /** From here on calls come. */
-async function openDoor({ options, closing, onFault }: Ground, { context, metrics, observer, targets, traffic, source, storage: { store }, records: { ledger, calls, contents } }: BehindTheDoor): Promise<Gateway> {
+async function openDoor({ options, closing, onFault }: Ground, { context, metrics, observer, targets, traffic, source, storage: { store }, records: { ledger, calls, contents, contentLog } }: BehindTheDoor): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
   const app = createApp({
     clock: systemClock,
@@ -161,7 +161,7 @@ async function openDoor({ options, closing, onFault }: Ground, { context, metric
     callsInFlight: () => traffic.count(),
     targets,
     dependencies: () => dependencies(source, limits, ledger),
-    admin: { store, limits, calls, contents, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
+    admin: { store, limits, calls, contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) }, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
   });
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);

@@ -3,6 +3,7 @@
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { ContentStore, SaidText } from "../store/content-store.ts";
+import type { ConfigurationScope } from "../store/records.ts";
 import type { Observer } from "./observer.ts";
 
 const MAX_WAITING_CHARACTERS = 32 * 1024 * 1024;
@@ -22,6 +23,8 @@ export interface ContentFigures {
 
 export interface ContentLog extends Observer {
   figures(): ContentFigures;
+  /** What waits of a place is not written any more; what is being written is there then. */
+  forget(place: ConfigurationScope): Promise<void>;
   /** Writes what waits, within that time. */
   end(timeoutMs: number): Promise<void>;
 }
@@ -82,6 +85,11 @@ export function openContentLog({ store, onProblem, maxWaitingCharacters = MAX_WA
       queue.push(said);
       waitingCharacters += said.text.length;
       if (writing === null) plan();
+    },
+    async forget({ tenantId, projectId }) {
+      if (writing !== null) await writing;
+      queue = queue.filter((one) => one.tenantId !== tenantId || (projectId !== null && one.projectId !== projectId));
+      waitingCharacters = queue.reduce((sum, { text }) => sum + text.length, 0);
     },
     async end(timeoutMs) {
       const late = Bun.sleep(timeoutMs).then(() => true);

@@ -70,7 +70,7 @@ function readersOf(families: readonly ProviderFamily[]): Readers {
     budget: unlessThrown(bySchema(budgetSchema), (budget) => compileLimits({ limits: [], budgets: [budget] }).forCaller(budget.tenantId!, budget.projectId ?? "", "")),
     policy: unlessThrown(readPolicy, (policy) => compilePolicies([policy]), unreadable),
     route: unlessThrown(readRoute, ({ name, document }) => routesSeen([{ routes: { [name!]: document }, defaults: {} }])),
-    setting: unlessThrown(bySchema(scopeSettings.transform(toScopeSettings)), () => {}),
+    setting: unlessThrown(readSettings, () => {}),
     provider: unlessThrown(providerReader(families), () => {}, (resource) => ({ instead: switchedOff(resource, families) })),
     tool_server: unlessThrown(readToolServer, (server) => compileToolServer(server), () => SWITCHED_OFF_SERVER),
     webhook: unlessThrown(bySchema(webhookSchema), (webhook) => compileWebhooks([webhook])),
@@ -148,6 +148,12 @@ function readPolicy(resource: OpenedResource): Reading<PolicyDocument> {
 
 function unreadable({ document }: OpenedResource): { readonly instead: PolicyDocument; readonly does: string } {
   return { instead: unreadablePolicy(document["mode"] === "audit" ? "audit" : "enforce"), does: "denies every call that it may be for" };
+}
+
+/** Settings that can no longer be read may have said that nothing is kept there, or how it is redacted. */
+function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
+  const reading = bySchema(scopeSettings.transform(toScopeSettings))(resource);
+  return "value" in reading ? reading : { ...reading, instead: toScopeSettings({ content_log: { enabled: false } }), does: "is left out, and nothing of what is said is kept there" };
 }
 
 function byName(a: OpenedResource, b: OpenedResource): number {

@@ -120,6 +120,14 @@ describe("file and store", () => {
 });
 
 describe("a stored document that cannot be used", () => {
+  test("[d11.3] settings that cannot be read keep nothing of what is said: they may have said so", async () => {
+    await put("setting", "settings", { content_log: { enabled: true } });
+    expect((await follow()).current().contentLogs.has("site")).toBe(true);
+    await put("setting", "settings", { content_log: { enabled: false }, of_a_newer_version: 1 }, "site");
+    const { contentLogs } = (await follow()).current();
+    expect([contentLogs.has("site"), contentLogs.has("app")]).toEqual([false, true]);
+  });
+
   test("is reported once and left out, and everything else goes on", async () => {
     await put("policy", "newer", { rule: "true", effect: "deny", of_a_newer_version: 1 });
     await put("policy", "bad", { guard: { patterns: ["("] } });

@@ -258,6 +258,28 @@ describe("on its way to the database", () => {
     expect([kept.length, log.figures().kept, log.figures().waiting]).toEqual([log.figures().kept, 200 - log.figures().shed, 0]);
   });
 
+  test("[d11.3] what waits of a place whose contents are removed is not written behind their removal", async () => {
+    const kept: string[] = [];
+    const begun = Promise.withResolvers<void>();
+    const isBack = Promise.withResolvers<void>();
+    const log = openContentLog({ store: { keep: async (said) => {
+      begun.resolve();
+      await isBack.promise;
+      kept.push(...said.map(({ traceId }) => traceId));
+    } }, onProblem: () => {} });
+    log.publish(record(0), content);
+    await begun.promise;
+    for (const [index, more] of [{}, { projectId: "app" }, { tenantId: "other" }, {}].entries()) log.publish({ ...record(index + 1), ...more }, content);
+    const forgotten = log.forget({ tenantId: "acme", projectId: "site" });
+    isBack.resolve();
+    await forgotten;
+    // what was being written is there, and goes with the others
+    expect([kept, log.figures().waiting]).toEqual([[record(0).traceId], 2]);
+    await log.end(1000);
+    expect(kept).toEqual([0, 2, 3].map((index) => record(index).traceId));
+    expect(log.figures()).toMatchObject({ kept: 3, waiting: 0 });
+  });
+
   test("[d11.3] what goes to integrations alone, and calls without content, never come to the database", async () => {
     let writes = 0;
     const log = openContentLog({ store: { keep: async () => void (writes += 1) }, onProblem: () => {} });
