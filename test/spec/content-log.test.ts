@@ -10,6 +10,9 @@ import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { closingText, openingText } from "../../src/store/journal-row.ts";
+import { fakeToolServers, says } from "../harness/fake-tools.ts";
+import { providerSettings, storedKey } from "../harness/targets.ts";
+import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -226,6 +229,25 @@ describe("what is kept", () => {
       expect([index, JSON.stringify(kept).length < 400_000, worstMs < 500]).toEqual([index, true, true]);
     }
   }, 60_000);
+
+  test("[d11.3] turns of tools that the gateway ran are kept as well, redacted like the others, whole and streamed, also of a round that is the last", async () => {
+    const tools = () => fakeToolServers({ desk: { find: { run: ({ whose }) => says(JSON.stringify({ found: `${whose as string}, key ${SECRET}` }).replace("@", String.raw`\u0040`)) } } });
+    const rounds: readonly ScriptedRound[] = [{ text: "Let me look.", calls: [{ name: "desk__find", args: '{"whose":"ann@example.com"}' }] }, { text: "It is bob@example.com's." }];
+    for (const isStream of [false, true]) {
+      const one = world({ enabled: true }, { upstream: scriptedModel(rounds), tools: tools(), providers: [providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] })] });
+      const response = await one.stub.chat({ ...hello("Whose is it?"), model: "up:m", stream: isStream, tools: [{ type: "mcp", server_label: "desk" }] });
+      const text = await response.text();
+      expect([isStream, response.status, text.includes("ann@example.com")]).toEqual([isStream, 200, true]);
+      const kept = (await one.content())!;
+      expect(kept.rounds).toMatchObject([{ role: "assistant", tool_calls: [{ function: { name: "desk__find", arguments: '{"whose":"[email]"}' } }] }, { role: "tool", content: '{"found":"[email], key [secret]"}' }]);
+      expect(kept.answers).toMatchObject([{ finishReason: "stop" }]);
+      expect(kept.answers[0]!.content).toContain("It is [email]'s.");
+      const all = JSON.stringify(kept);
+      for (const secret of [SECRET, "example.com"]) expect([isStream, secret, all.includes(secret)]).toEqual([isStream, secret, false]);
+      const [[record]] = one.told as [readonly [CallRecord, unknown]];
+      for (const words of [JSON.stringify(record), callLine(record), closingText(record)]) expect([isStream, words.includes(SECRET), words.includes("example.com")]).toEqual([isStream, false, false]);
+    }
+  });
 
   test("[d11.1] [d11.3] record, log line and journal never hold what was said", async () => {
     const one = world({ enabled: true }, { upstream: answer("the-answer-word") });
