@@ -8,6 +8,7 @@ import type { ToolServerFigures } from "../observe/tool-server-gauges.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { ToolFault } from "./faults.ts";
 import { openOauthTokens } from "./oauth-tokens.ts";
+import { type LinkBounds, openLinks } from "./links.ts";
 import { ServerLink } from "./server-link.ts";
 import type { ToolServers } from "./tool-servers.ts";
 
@@ -23,59 +24,21 @@ export interface OpenToolServers extends ToolServers {
   figures(): ToolServerFigures;
 }
 
-export interface LinkBounds {
-  readonly idleMs: number;
-  /** To configured servers, and as many to those that requests name. */
-  readonly maxLinks: number;
-  /** Lists of tools of servers that requests name, all together. */
-  readonly maxAskedListBytes: number;
-}
-
 const BOUNDS: LinkBounds = { idleMs: 5 * 60_000, maxLinks: 1000, maxAskedListBytes: 128 * 1024 * 1024 };
-const SWEEP_MS = 30_000;
 /** Lines of a server that are told in a minute. */
 const MAX_LINES = 60;
 const MINUTE_MS = 60_000;
 
 export function openToolServers(options: ToolServersOptions, bounds: Partial<LinkBounds> = {}): OpenToolServers {
-  const { idleMs, maxLinks, maxAskedListBytes } = { ...BOUNDS, ...bounds };
   const { clock, upstream } = options;
   const tokens = openOauthTokens(upstream, clock);
-  const links = new Map<string, ServerLink>();
+  const links = openLinks({ ...BOUNDS, ...bounds });
   const counts = { connected: 0, refused: 0, lost: 0 };
-  let known: ReadonlySet<string> = new Set();
-  let sweeping: ReturnType<typeof setInterval> | null = null;
 
-  const sweep = (): void => {
-    for (const [key, link] of links) if (link.idleMs() >= idleMs) end(key, link);
-  };
-  const end = (key: string, link: ServerLink): void => {
-    links.delete(key);
-    link.retire();
-  };
-  /** What requests name takes no place of what is configured, and the other way round. */
-  const beside = (server: ToolServer): [string, ServerLink][] => [...links].filter(([key]) => known.has(key) === known.has(server.key));
-  const longestIdle = (some: readonly [string, ServerLink][]): [string, ServerLink][] => some.filter(([, link]) => link.idleMs() > 0).toSorted(([, a], [, b]) => b.idleMs() - a.idleMs());
-  const forgetLists = (server: ToolServer): void => {
-    if (known.has(server.key)) return;
-    const others = beside(server);
-    let bytes = others.reduce((sum, [, link]) => sum + link.listBytes, 0);
-    if (bytes <= maxAskedListBytes) return;
-    for (const [key, link] of longestIdle(others)) {
-      bytes -= link.listBytes;
-      end(key, link);
-      if (bytes <= maxAskedListBytes) return;
-    }
-  };
   const linkOf = (server: ToolServer): ServerLink => {
-    const there = links.get(server.key);
+    const there = links.of(server.key);
     if (there !== undefined) return there;
-    const others = beside(server);
-    if (others.length >= maxLinks) {
-      const [idle] = longestIdle(others);
-      if (idle === undefined) throw new GatewayError("tool_server_failed", `Too many tool servers are in use at once; ${server.label} was not asked.`);
-      end(...idle);
-    }
+    if (!links.makeRoom(server.key)) throw new GatewayError("tool_server_failed", `Too many tool servers are in use at once; ${server.label} was not asked.`);
     const tell = linesOf(options, server.label);
     const link = new ServerLink(server, {
       clock, upstream, tokens,
@@ -85,8 +48,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       count: (what) => (counts[what] += 1),
       tell: (words, detail) => tell("warn", `tool server: ${words}`, detail),
     });
-    links.set(server.key, link);
-    sweeping ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref();
+    links.add(server.key, link);
     return link;
   };
   const asked = async <T>(server: ToolServer, ask: (link: ServerLink) => Promise<T>): Promise<T> => {
@@ -98,10 +60,10 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   };
 
   return {
-    figures: () => ({ connections: [...links.values()].filter((link) => link.isConnected).length, ...counts }),
+    figures: () => ({ connections: links.connected(), ...counts }),
     list: async (server, signal) => {
       const tools = await asked(server, (link) => link.tools(server.timeoutMs, signal));
-      forgetLists(server);
+      links.forgetLists(server.key);
       const allowed = allowList(server);
       return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
     },
@@ -117,15 +79,8 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
         return { ...about, connectMs, listMs: clock.monotonic() - beganMs, tools: tools.length };
       });
     },
-    configured(keys) {
-      for (const [key, link] of links) if (known.has(key) && !keys.has(key)) end(key, link);
-      known = keys;
-    },
-    async close() {
-      if (sweeping !== null) clearInterval(sweeping);
-      await Promise.all([...links.values()].map((link) => link.close()));
-      links.clear();
-    },
+    configured: (keys) => links.configured(keys),
+    close: () => links.close(),
   };
 }
 

@@ -4,7 +4,8 @@ import { systemClock } from "../../src/core/clock.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ToolServer } from "../../src/core/tool.ts";
-import { type LinkBounds, openToolServers, type OpenToolServers, type ToolServersOptions } from "../../src/mcp/open-tool-servers.ts";
+import type { LinkBounds } from "../../src/mcp/links.ts";
+import { openToolServers, type OpenToolServers, type ToolServersOptions } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import { openToolServer, type ServedTool, type ToolServerEnd, type ToolServerOptions } from "./tool-server.ts";
 
