@@ -16,18 +16,34 @@ export function openLangfuseSink(settings: LangfuseSettings, clock?: Pick<Clock,
 
 /** What is the whole trace's stands on each of its spans: it is looked for there. */
 export function langfuse(fields: LangfuseSettings["fields"]): Dialect {
-  return (call, part) => ({ ...traceAttributes(call, fields), ...observationAttributes(call, part) });
+  return (call, part) => ({ ...traceAttributes(call, fields, part), ...observationAttributes(call, part) });
 }
 
-function traceAttributes({ record: { endUser, metadata } }: RecordedCall, fields: LangfuseSettings["fields"]): Attributes {
+/** Of a span below that of the call: a call may have hundreds, and its metadata 64 KiB. */
+const MAX_REPEATED = 50;
+/** Langfuse's own bound of what is repeated. Characters. */
+const MAX_REPEATED_WORDS = 200;
+
+/** Of all tags together. */
+const MAX_REPEATED_TAGS = 1024;
+
+function traceAttributes({ record: { endUser, metadata } }: RecordedCall, fields: LangfuseSettings["fields"], part: SpanPart): Attributes {
+  const isWhole = part.of === "call";
   const tags = metadata?.[fields.tags];
+  const hasTags = Array.isArray(tags) && tags.every((tag) => typeof tag === "string") && (isWhole || JSON.stringify(tags).length <= MAX_REPEATED_TAGS);
   return {
     "langfuse.trace.name": textOf(metadata, fields.traceName),
     "langfuse.user.id": endUser ?? undefined,
     "langfuse.session.id": textOf(metadata, fields.session),
-    "langfuse.trace.tags": Array.isArray(tags) && tags.every((tag) => typeof tag === "string") ? tags : undefined,
-    ...prefixed("langfuse.trace.metadata.", metadata),
+    "langfuse.trace.tags": hasTags ? tags : undefined,
+    ...prefixed("langfuse.trace.metadata.", isWhole ? metadata : repeated(metadata)),
   };
+}
+
+function repeated(metadata: JsonObject | null): JsonObject | null {
+  if (metadata === null) return null;
+  const short = Object.entries(metadata).filter(([name, value]) => name.length <= MAX_REPEATED_WORDS && (typeof value === "string" ? value : JSON.stringify(value)).length <= MAX_REPEATED_WORDS);
+  return Object.fromEntries(short.slice(0, MAX_REPEATED));
 }
 
 function textOf(metadata: JsonObject | null, field: string): string | undefined {

@@ -187,3 +187,24 @@ describe("OpenInference", () => {
     for (const { attributes } of received(call)) expect(Object.keys(attributes).filter((name) => /^(openinference|llm|input|output|user)\./.test(name))).toEqual([]);
   });
 });
+
+describe("Langfuse", () => {
+  test("[d11.4] what is the trace's stands on each span, as far as it is short: long metadata is not multiplied by the spans of a call", () => {
+    const metadata = JSON.parse(JSON.stringify({ team: "blue", long: "x".repeat(60_000), "__proto__x": 1, ...Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`k${index}`, index])), session_id: "s-1", tags: ["a"] })) as JsonObject;
+    const attempts = Array.from({ length: 100 }, (_, index) => attemptOf({ spanId: index.toString(16).padStart(16, "0") }));
+    const dialects = [langfuse({ session: "session_id", tags: "tags", traceName: "trace_name" })];
+    const call = tracedCall({ metadata, attempts });
+    const [whole, ...others] = received(call, dialects);
+    expect(whole!.attributes["langfuse.trace.metadata.long"]).toBe("x".repeat(60_000));
+    expect(Object.keys(whole!.attributes).filter((name) => name.startsWith("langfuse.trace.metadata."))).toHaveLength(Object.keys(metadata).length);
+    expect(others).toHaveLength(100);
+    for (const { attributes } of others) {
+      expect(attributes).toMatchObject({ "langfuse.session.id": "s-1", "langfuse.trace.tags": ["a"], "langfuse.trace.metadata.team": "blue" });
+      expect(Object.keys(attributes).filter((name) => name.startsWith("langfuse.trace.metadata."))).toHaveLength(50);
+      expect("langfuse.trace.metadata.long" in attributes).toBe(false);
+    }
+    const tagged = received(tracedCall({ metadata: { tags: ["y".repeat(60_000)] } }), dialects);
+    expect(tagged.map(({ attributes }) => (attributes["langfuse.trace.tags"] as readonly string[] | undefined)?.length)).toEqual([1, undefined]);
+    expect(encodeSpans(new ProtobufWriter(), { attributes: {} }, spansOf(call, dialects)).length).toBeLessThan(1024 * 1024);
+  });
+});
