@@ -1,5 +1,5 @@
 // Servers of tools within the process: each tool is a function of the test. For what needs many rounds, or a clock that is turned.
-import { type CancelSignal } from "../../src/core/cancellation.ts";
+import type { CancelSignal } from "../../src/core/cancellation.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ToolResult, ToolServer, ToolServerSet } from "../../src/core/tool.ts";
@@ -31,23 +31,8 @@ export function says(text: string, isError = false): ToolResult {
   return { parts: [{ kind: "text", text }], structured: undefined, isError, bytes: text.length };
 }
 
-/** Waits on the global timers; the signal ends it at once. */
-export function waitFor(ms: number, signal: CancelSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const left = (): void => {
-      clearTimeout(timer);
-      // what the caller gave, as it is
-      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", left);
-      resolve();
-    }, ms);
-    if (signal.aborted) left();
-    else signal.addEventListener("abort", left);
-  });
-}
+/** On the global timers; the signal ends it at once. */
+export { pause as waitFor } from "../../src/chat/pause.ts";
 
 /** By label and name of the tool. All are registered, for every project, and need no approval. */
 export function fakeToolServers(servers: Readonly<Record<string, Readonly<Record<string, FakeTool>>>>): FakeToolServers {

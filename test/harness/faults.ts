@@ -1,5 +1,6 @@
 // Upstreams that fail as a script says, within the process, in OpenAI's form. Each answer is marked with who gave it, so that two that were mixed show; each
 // call is kept with how it ended. Their clocks are the global timers, so that a test may turn them.
+import { pause } from "../../src/chat/pause.ts";
 import { type UpstreamCall, type UpstreamClient, UpstreamFault, type UpstreamRequest, type UpstreamResponse } from "../../src/wire/upstream.ts";
 
 interface Slow {
@@ -126,22 +127,7 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
 
 /** Rejects with the reason of the call's end. */
 function waited(ms: number, { signal }: UpstreamCall): Promise<void> {
-  // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-  if (signal.aborted) return Promise.reject(signal.reason);
-  if (ms <= 0) return Promise.resolve();
-  return new Promise((resolve, reject) => {
-    const left = (): void => {
-      clearTimeout(timer);
-      // what the caller gave, as it is
-      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", left);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", left);
-  });
+  return ms > 0 || signal.aborted ? pause(ms, signal) : Promise.resolve();
 }
 
 const FRAME = { id: "chatcmpl-faulty", created: 1_767_000_000, model: "m" };
