@@ -1,7 +1,7 @@
 // `dragoman logs`: the log of calls over the admin API, as a table, as CSV or JSON, as it grows, one call, and what was said in it.
 import { stringify } from "yaml";
 import type { Environment } from "../config/environment.ts";
-import { isObject, type JsonObject } from "../core/json.ts";
+import { isObject, isRawNumber, type JsonObject } from "../core/json.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./admin/client.ts";
 import { cell } from "./admin/nouns.ts";
 import { type PlaceFlags, placePath } from "./admin/run.ts";
@@ -41,7 +41,8 @@ export async function logs(traceId: string | undefined, flags: LogFlags, environ
 async function printOne(client: AdminClient, path: string, flags: LogFlags): Promise<void> {
   const found = await client.send("GET", path);
   if (flags.json === true) return printJson(found);
-  printLine(stringify(found).trimEnd());
+  // YAML has no number of any length
+  printLine(stringify(found, (_key, value: unknown) => (isRawNumber(value) ? value.rawJSON : value)).trimEnd());
 }
 
 async function purge(client: AdminClient, place: string, { dryRun, json }: LogFlags): Promise<void> {

@@ -1,6 +1,7 @@
 // How a call goes from the thread that serves it to those that deliver its record: a line of text. JSON writes neither tabs nor line breaks, so they part its pieces.
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
+import { parseRecord } from "../wire/record-json.ts";
 import type { RecordedCall } from "./sink.ts";
 
 export type LineKind = "end" | "start" | "chunk";
@@ -26,6 +27,6 @@ export function readLine(line: string): HandedLine {
 
 export function recordedCall(text: string): RecordedCall {
   const tab = text.indexOf("\t");
-  if (tab < 0) return { record: JSON.parse(text) as CallRecord, content: null };
-  return { record: JSON.parse(text.slice(0, tab)) as CallRecord, content: JSON.parse(text.slice(tab + 1)) as CallContent };
+  if (tab < 0) return { record: parseRecord<CallRecord>(text), content: null };
+  return { record: parseRecord<CallRecord>(text.slice(0, tab)), content: JSON.parse(text.slice(tab + 1)) as CallContent };
 }

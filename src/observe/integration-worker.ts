@@ -3,6 +3,7 @@
 import { heapSize } from "bun:jsc";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../core/clock.ts";
+import { parseRecord } from "../wire/record-json.ts";
 import type { CallbackItem } from "./callback-sink.ts";
 import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
 import { type HandedLine, readLine, recordedCall } from "./integration-line.ts";
@@ -74,7 +75,7 @@ function openQueues(integrations: readonly Integration[], figures: SharedFigures
     const { settings } = integration;
     if (settings.type === "callback") {
       const queue = queueOf<CallbackItem>(index, { ...integration, settings: { ...settings, delivery: { ...settings.delivery, batchWaitMs: CALLBACK_WAIT_MS, timeoutMs: CALLBACK_BATCH_MS } } }, async () => (await import("./callback-sink.ts")).openCallbackSink(settings));
-      return { take: ({ kind, text }) => queue.add({ units: text.length, value: () => (kind === "end" ? { kind, call: recordedCall(text) } : { kind, told: JSON.parse(text) as never }) }), end: (ms) => queue.end(ms) };
+      return { take: ({ kind, text }) => queue.add({ units: text.length, value: () => (kind === "end" ? { kind, call: recordedCall(text) } : { kind, told: parseRecord<never>(text) }) }), end: (ms) => queue.end(ms) };
     }
     const queue = queueOf<RecordedCall>(index, integration, () => openSink(settings));
     const counting = "otlp" in settings && settings.otlp.metrics !== null ? openCounting(settings, metricsWatch(index, figures, tell)) : null;

@@ -1,7 +1,9 @@
 // One JSON line for each call, and the gateway's own events, by pino. No text of prompts or answers and no secret: the record holds none.
 import pino from "pino";
+import type { JsonObject } from "../core/json.ts";
 import type { Attempt, CallCost, CallRecord, LimitTouch, PolicyTouch } from "../core/record.ts";
 import type { ToolRun } from "../core/tool.ts";
+import { parseRecord } from "../wire/record-json.ts";
 import { openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
 
@@ -132,7 +134,7 @@ export function callLine(record: CallRecord): string {
 
 /** The line of a call as fields, for whoever looks at a call that was kept. */
 export function callFields(record: CallRecord): Readonly<Record<string, unknown>> {
-  const { level: _level, msg: _msg, ...fields } = JSON.parse(callLine(record)) as Record<string, unknown>;
+  const { level: _level, msg: _msg, ...fields } = parseRecord<JsonObject & Partial<Pick<CallRecord, "metadata">>>(callLine(record));
   return fields;
 }
 

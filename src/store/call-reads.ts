@@ -3,7 +3,7 @@ import { type Kysely, sql, type RawBuilder } from "kysely";
 import { removeTags } from "./call-ingest.ts";
 import { summaryOf } from "./call-columns.ts";
 import type { CallSchema } from "./call-schema.ts";
-import type { CallScope, StoredCall } from "./calls.ts";
+import type { CallScope, CallSummary, StoredCall } from "./calls.ts";
 import { parseClosing } from "./journal-row.ts";
 import { toInteger } from "./schema.ts";
 
@@ -25,11 +25,21 @@ export function scopeConditions(scope: CallScope): readonly RawBuilder<boolean>[
   });
 }
 
-export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<StoredCall | null> {
+/** Its record as text: numbers of any length, as a client's metadata may have, cannot be handed from thread to thread. */
+export interface FoundCall {
+  readonly summary: CallSummary;
+  readonly detail: string | null;
+}
+
+export function storedCall(found: FoundCall | null): StoredCall | null {
+  return found === null ? null : { summary: found.summary, record: found.detail === null ? null : parseClosing(found.detail) };
+}
+
+export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<FoundCall | null> {
   const row = await db.selectFrom("call").selectAll().where("trace_id", "=", traceId).$if(tenantId !== undefined, (query) => query.where("tenant_id", "=", tenantId!)).executeTakeFirst();
   if (row === undefined) return null;
   const detail = await db.selectFrom("call_detail").select("record").where("trace_id", "=", traceId).executeTakeFirst();
-  return { summary: summaryOf(row), record: detail === undefined ? null : parseClosing(detail.record) };
+  return { summary: summaryOf(row), detail: detail?.record ?? null };
 }
 
 /** So many rows of each table at a time: a long removal would keep others from writing. */

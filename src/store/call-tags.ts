@@ -1,6 +1,6 @@
 // What a call can be found by that is a list, or that most calls do not have: metadata, ids of the caller's own, tools, policies that spoke, limits that refused.
 // Each is a row of `call_tag`, which costs only the calls that have it.
-import type { JsonObject } from "../core/json.ts";
+import { isRawNumber, type JsonObject } from "../core/json.ts";
 import type { CallRecord } from "../core/record.ts";
 
 export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit"] as const;
@@ -42,7 +42,8 @@ function isRefusal({ refused, wouldRefuse }: CallRecord["limits"][number]): bool
 function addMetadata(metadata: JsonObject, tags: Set<string>): void {
   for (const name of Object.keys(metadata).slice(0, MAX_METADATA_TAGS)) {
     const value = metadata[name];
-    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") tags.add(tagOf("meta", `${name}=${value}`));
+    if (isRawNumber(value)) tags.add(tagOf("meta", `${name}=${value.rawJSON}`));
+    else if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") tags.add(tagOf("meta", `${name}=${value}`));
   }
 }
 

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../core/json.ts";
 import type { Attempt, CallRecord, LimitTouch } from "../core/record.ts";
 import { recordText } from "../core/record-text.ts";
+import { parseRecord } from "../wire/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
 import type { LedgerRow } from "./ledger.ts";
 
@@ -34,7 +35,7 @@ export function closingText(record: CallRecord): string {
 
 /** A record of any version: what it did not know yet is empty. Throws SyntaxError. */
 export function parseClosing(text: string): CallRecord {
-  const record = { ...EMPTY, ...(JSON.parse(text) as CallRecord) };
+  const record = { ...EMPTY, ...parseRecord<CallRecord>(text) };
   return { ...record, attempts: record.attempts.map((attempt) => ("vendor" in attempt ? attempt : { ...LATER_OF_ATTEMPTS, ...(attempt as Attempt) })) };
 }
 
@@ -60,7 +61,7 @@ const TRACE_ID = /^\{"traceId":"([0-9a-f]{32})"/;
 
 /** A call that was under way when the process ended: it is charged with what was reserved for it (decisions 11.2). Throws SyntaxError. */
 export function unsettledRecord(openingJson: string): CallRecord {
-  const opening = JSON.parse(openingJson) as Opening;
+  const opening = parseRecord<Opening>(openingJson);
   const limits = (opening.limits ?? []).map((touch): LimitTouch => ({ ...touch, settled: touch.reserved }));
   const reserved = (unit: LimitTouch["unit"]): number => Math.max(0, ...limits.filter((touch) => touch.unit === unit).map((touch) => touch.reserved));
   const tokens = reserved("tokens");

@@ -2,7 +2,7 @@
 import type { Kysely } from "kysely";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
-import { findCall, prune } from "./call-reads.ts";
+import { findCall, prune, storedCall } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
 import { searchCalls } from "./log-search.ts";
@@ -12,7 +12,7 @@ import { spent, usage, usageTotals } from "./usage-reads.ts";
 export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>, close: () => Promise<void>): CallStore {
   return {
     ingest: (rows) => ingestCalls(db, rows.map(incomingOf)),
-    findCall: (traceId, tenantId) => findCall(reports, traceId, tenantId),
+    findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
     searchCalls: (page, filter) => searchCalls(reports, page, filter),
     contentKey: (tenantId, sealed) => contentKey(db, tenantId, sealed),
     keepContents: (contents) => keepContents(db, contents),

@@ -2,6 +2,7 @@
 // connection of its own: in the write-ahead log neither waits for the other, and the process's own thread for neither.
 import { resolve } from "node:path";
 import { threadFile } from "../core/thread-file.ts";
+import { type FoundCall, storedCall } from "./call-reads.ts";
 import type { WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import { DatabaseThread } from "./database-thread.ts";
@@ -21,7 +22,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       if (rows.length > 0) await writer.ask("ingest", writtenRows(rows));
     },
     prune: (before) => writer.ask("prune", before),
-    findCall: (traceId, tenantId) => reader.ask("findCall", traceId, tenantId),
+    findCall: async (traceId, tenantId) => storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),
     searchCalls: (page, filter) => reader.ask("searchCalls", page, filter),
     contentKey: (tenantId, sealed) => writer.ask("contentKey", tenantId, sealed),
     keepContents: async (contents) => {

@@ -1,7 +1,10 @@
 // What every store of calls does: rows come in exactly once, sums are what the rows add up to, pages are whole and without doubles, reports are exact.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { JsonObject } from "../../src/core/json.ts";
 import type { CallRecord } from "../../src/core/record.ts";
+import { tagOf } from "../../src/store/call-tags.ts";
+import { parseJson } from "../../src/wire/json.ts";
 import type { CallFilter, CallStore, CallSummary, UsageDimension, UsageQuery, UsageRow, UsageSums } from "../../src/store/calls.ts";
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
 import type { LedgerRow } from "../../src/store/ledger.ts";
@@ -103,6 +106,14 @@ function onceSuite(newStore: NewStore): void {
       const found = await calls.findCall(record.traceId);
       expect(found!.summary.model).toStartWith("'; drop table call; -- \uFFFD \uFFFD \"xxx");
       expect((found!.record!.metadata!["a"] as string).length).toBe(ugly.length);
+    });
+
+    test("[d11.1] a call keeps the numbers of its metadata that no double holds, and is found by them", async () => {
+      const record = recordOf({ metadata: parseJson('{"order":12345678901234567890,"deep":[1e400],"metadata":null}') as JsonObject });
+      const calls = await newStore([{ record, settled: true }]);
+      expect(JSON.stringify((await calls.findCall(record.traceId))!.record!.metadata)).toBe(JSON.stringify(record.metadata));
+      const found = await calls.searchCalls({ limit: 5 }, { order: "newest", tags: ["order=12345678901234567890"].map((pair) => tagOf("meta", pair)) });
+      expect(found.data.map(({ traceId }) => traceId)).toEqual([record.traceId]);
     });
   });
 }

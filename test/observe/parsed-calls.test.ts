@@ -1,7 +1,10 @@
 // Lines in the thread of the sinks: parsed once for all of them, and kept parsed in bounded number.
 import { expect, test } from "bun:test";
+import type { JsonObject } from "../../src/core/json.ts";
 import { lineOf, readLine, recordedCall } from "../../src/observe/integration-line.ts";
 import { ParsedCalls } from "../../src/observe/parsed-calls.ts";
+import { prefixed } from "../../src/observe/otlp/attributes.ts";
+import { parseJson } from "../../src/wire/json.ts";
 import { recordOf } from "../contract/call-records.ts";
 
 test("a line says what it is, for whom, and the record and content as they were, whatever they hold", () => {
@@ -37,4 +40,10 @@ test("what all sinks have is not kept parsed, and what is without content is the
   // the last of the three has asked
   expect(line.call()).not.toBe(withContent);
   expect(line.taken(true)).toEqual(withContent);
+});
+test("[d11.1] of a line the client's metadata keeps numbers that no double holds, for receivers of spans as text", () => {
+  const metadata = parseJson('{"order":12345678901234567890,"metadata":{"n":[1e400,0.5]},"small":1e-400,"plain":7}') as JsonObject;
+  const { record } = recordedCall(readLine(lineOf("end", 1, JSON.stringify(recordOf({ metadata })), '{"messages":[],"tools":[],"answers":[]}')).text);
+  expect(JSON.stringify(record.metadata)).toBe(JSON.stringify(metadata));
+  expect(prefixed("m.", record.metadata)).toEqual({ "m.order": "12345678901234567890", "m.metadata": '{"n":[1e400,0.5]}', "m.small": "1e-400", "m.plain": 7 });
 });
