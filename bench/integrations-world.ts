@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { integrationsSection } from "../src/observe/integration-settings.ts";
+import { integrationsSection } from "../src/observe/integrations/integration-settings.ts";
 import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
 import { residentMb, threadSeconds } from "./process-stats.ts";
 

@@ -1,7 +1,7 @@
 // docs/metrics.md: every metric that is registered, with its labels and where their values come from.
-import { LABELS, type Label } from "../src/observe/labels.ts";
-import type { MetricListing } from "../src/observe/metric-listing.ts";
-import { openMetrics } from "../src/observe/metrics.ts";
+import { LABELS, type Label } from "../src/observe/metrics/labels.ts";
+import type { MetricListing } from "../src/observe/metrics/metric-listing.ts";
+import { openMetrics } from "../src/observe/metrics/metrics.ts";
 import { code, codeList, generatedMark, table } from "./markdown.ts";
 
 /** Throws for a label that labels.ts does not explain. */
@@ -18,7 +18,7 @@ export function metricsPage(): string {
 
 function labelOf(name: string): Label {
   const label = LABELS[name];
-  if (label === undefined) throw new Error(`src/observe/labels.ts does not say what the values of the label ${name} are`);
+  if (label === undefined) throw new Error(`src/observe/metrics/labels.ts does not say what the values of the label ${name} are`);
   return label;
 }
 
@@ -37,7 +37,7 @@ function unitOf({ name }: MetricListing): string {
 
 const LABEL_WORDS = `No label has a value that a caller chose. What is beyond a bound counts as \`other\`; whoever configures more names than that can see them in the [log and the records](operations.md#logs).`;
 
-const INTRODUCTION = `${generatedMark("src/observe/metrics.ts and src/observe/labels.ts")}
+const INTRODUCTION = `${generatedMark("src/observe/metrics/metrics.ts and src/observe/metrics/labels.ts")}
 # Metrics
 
 \`GET /metrics\` answers in Prometheus' text format, this machine and administrators' tokens only unless \`ops.open\` says otherwise. [integrations/prometheus.md](integrations/prometheus.md) has a scrape

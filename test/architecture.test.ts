@@ -38,7 +38,7 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
 ];
 
 /** Where modules are loaded that an operator names. */
-const OPERATORS_MODULES: ReadonlySet<string> = new Set(["src/observe/callback-sink.ts"]);
+const OPERATORS_MODULES: ReadonlySet<string> = new Set(["src/observe/integrations/callback-sink.ts"]);
 
 const DATA_ROWS = /\/rows(\/|[-.])/;
 const MAX_FILE_LINES = 400;

@@ -3,7 +3,7 @@ import type { CallRecord } from "../core/record.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Observer } from "../observe/observer.ts";
-import type { BudgetStanding } from "../observe/rule-meters.ts";
+import type { BudgetStanding } from "../observe/metrics/rule-meters.ts";
 import type { LimitStore, Standing } from "./limit-store.ts";
 
 const MAX_BUDGETS = 500;

@@ -1,7 +1,7 @@
 // A threshold of a budget that was reached, told to all who watch: once in a window of the budget.
 import type { Events } from "../core/event.ts";
 import type { Log } from "../observe/log.ts";
-import type { Metrics } from "../observe/metrics.ts";
+import type { Metrics } from "../observe/metrics/metrics.ts";
 import { thresholdEvent } from "./threshold-event.ts";
 import type { Crossed } from "./thresholds.ts";
 

@@ -8,7 +8,7 @@ import type { Snapshot } from "../core/snapshot.ts";
 import type { Tracing } from "../core/trace.ts";
 import type { Events } from "../core/event.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
-import type { Integrations } from "../observe/integrations.ts";
+import type { Integrations } from "../observe/integrations/integrations.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Concurrency } from "../routing/concurrency.ts";

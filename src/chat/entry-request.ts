@@ -6,7 +6,7 @@ import type { Permission } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Route, RouteTarget } from "../core/route.ts";
 import { splitName } from "../routing/compile-routes.ts";
-import { withOfferedTools } from "./offered-tools.ts";
+import { withOfferedTools } from "./tools/offered-tools.ts";
 import { isEndpointField, parseChatRequest } from "./parse.ts";
 
 /** What a try is made of: an entry of the request, or a fallback of a route. */

@@ -25,7 +25,7 @@ import type { Prepared, RouteCandidate, RouteLeg } from "./legs.ts";
 import { settingOrigins, settingsFor } from "./fit-settings.ts";
 import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import type { Resolved } from "./resolve.ts";
-import type { SessionServer, ToolSession } from "./tool-session.ts";
+import type { SessionServer, ToolSession } from "./tools/tool-session.ts";
 
 export const EXPLAIN_HEADER = "x-gateway-explain";
 /** Each is looked for everywhere in what is shown, in every spelling. */

@@ -9,7 +9,7 @@ import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../core/params.
 import type { ParameterFate } from "../core/record.ts";
 import { type Target, targetName } from "../core/target.ts";
 import type { Provider } from "../providers/provider.ts";
-import { withToolImages } from "./tool-images.ts";
+import { withToolImages } from "./tools/tool-images.ts";
 
 export interface FitSettings {
   readonly dropParams: boolean;

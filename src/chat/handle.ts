@@ -11,13 +11,13 @@ import { withCheckedEntries } from "./entry-request.ts";
 import { asksToExplain, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
 import { isOn } from "./header-switch.ts";
 import { prepare } from "./legs.ts";
-import { openToolSession } from "./open-tool-session.ts";
+import { openToolSession } from "./tools/open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
 import { readBody } from "./read-body.ts";
-import { replyRounds } from "./reply-rounds.ts";
+import { replyRounds } from "./tools/reply-rounds.ts";
 import { replyStream, streaming } from "./reply-stream.ts";
 import { replyWhole, whole } from "./reply-whole.ts";
-import { ToolRounds } from "./tool-rounds.ts";
+import { ToolRounds } from "./tools/tool-rounds.ts";
 
 /** Answers `POST /api/v1/chat/completions`. Never throws: every failure is an answer. */
 export async function handleChat(http: Request, context: ChatContext, peers: Peers | null = null): Promise<Response> {

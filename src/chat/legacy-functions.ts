@@ -2,7 +2,7 @@
 import type { Message, ToolCall } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import { isToolServer } from "./parse-mcp.ts";
+import { isToolServer } from "./tools/parse-mcp.ts";
 
 export interface LegacyParams {
   readonly params: Readonly<Record<string, Json>>;

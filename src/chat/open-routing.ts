@@ -1,5 +1,5 @@
 // What one process knows of its upstreams, put together.
-import type { TargetStanding } from "../observe/metrics.ts";
+import type { TargetStanding } from "../observe/metrics/metrics.ts";
 import { openConcurrency } from "../routing/concurrency.ts";
 import { type BreakerChange, openHealth } from "../routing/health.ts";
 import { openHedging } from "../routing/hedging.ts";

@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { invalid } from "../core/params.ts";
 import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
-import { ROUNDS_FIELD, withReplays } from "./replayed-conversation.ts";
+import { ROUNDS_FIELD, withReplays } from "./tools/replayed-conversation.ts";
 
 export interface Conversation {
   readonly messages: readonly Message[];

@@ -10,7 +10,7 @@ import { JsonError, parseJsonObject } from "../wire/json.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
-import { isToolServer, parseToolServers } from "./parse-mcp.ts";
+import { isToolServer, parseToolServers } from "./tools/parse-mcp.ts";
 import { parseMessages } from "./parse-messages.ts";
 import { parseRouting } from "./parse-routing.ts";
 import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";

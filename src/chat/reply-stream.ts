@@ -13,7 +13,7 @@ import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } 
 import { attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
-import type { RoundPart } from "./answer-thread.ts";
+import type { RoundPart } from "./tools/answer-thread.ts";
 import { charge } from "./call-price.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";

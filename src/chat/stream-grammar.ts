@@ -5,7 +5,7 @@ import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, i
 import { isObject, type JsonObject } from "../core/json.ts";
 import type { ToolActivity } from "../core/tool.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
-import { isThreadText, type RoundPart } from "./answer-thread.ts";
+import { isThreadText, type RoundPart } from "./tools/answer-thread.ts";
 import type { StreamGuard } from "./guard-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 import { argumentsDelta, callOf, type CallState, isOpened, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, openingId, takeDelta } from "./tool-call-deltas.ts";

@@ -3,7 +3,7 @@
 import type { ToolCallDelta } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
-import type { MadeCall } from "./answer-thread.ts";
+import type { MadeCall } from "./tools/answer-thread.ts";
 import { strictCallId } from "./strict-fields.ts";
 
 export interface CallState {

@@ -17,7 +17,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { Route } from "../core/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
-import type { TargetStanding } from "../observe/metrics.ts";
+import type { TargetStanding } from "../observe/metrics/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentWorld } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";

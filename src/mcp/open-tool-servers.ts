@@ -4,7 +4,7 @@ import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/glob.ts";
 import type { ToolServer } from "../core/tool.ts";
-import type { ToolServerFigures } from "../observe/tool-server-gauges.ts";
+import type { ToolServerFigures } from "../observe/metrics/tool-server-gauges.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { ToolFault } from "./faults.ts";
 import { openOauthTokens } from "./oauth-tokens.ts";

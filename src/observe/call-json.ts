@@ -1,6 +1,6 @@
 // A call as receivers get it: the fields of its log line, and what was said where that may go along.
 import { callLine } from "./log.ts";
-import type { RecordedCall } from "./sink.ts";
+import type { RecordedCall } from "./integrations/sink.ts";
 
 const HEAD = '{"level":"info",';
 const TAIL = ',"msg":"call"}';

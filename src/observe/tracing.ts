@@ -1,6 +1,6 @@
 // What the traces of calls are to be, by all integrations that want them.
 import { isKept, type TraceContext, type Tracing } from "../core/trace.ts";
-import type { Integration } from "./integration-settings.ts";
+import type { Integration } from "./integrations/integration-settings.ts";
 
 /** Null: none wants traces. Each takes its part of those that the greediest wants. */
 export function tracingOf(integrations: readonly Pick<Integration, "settings">[]): Tracing | null {

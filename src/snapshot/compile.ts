@@ -8,7 +8,7 @@ import type { Configured } from "../core/configured.ts";
 import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
 import type { ProviderSettings, ScopeSettings, Snapshot } from "../core/snapshot.ts";
-import { compileWebhooks } from "../observe/webhook-settings.ts";
+import { compileWebhooks } from "../observe/webhooks/webhook-settings.ts";
 import { compileToolServers } from "../mcp/compile-servers.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";

@@ -1,6 +1,6 @@
 // The webhooks of the configuration file, as they stand beside those of the store. Their ids are those that the admin API shows.
 import type { Configured } from "../core/configured.ts";
-import type { WebhookDocument } from "../observe/webhook-settings.ts";
+import type { WebhookDocument } from "../observe/webhooks/webhook-settings.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
 

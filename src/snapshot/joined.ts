@@ -6,7 +6,7 @@ import type { PolicyDocument } from "../auth/policy-settings.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import type { WebhookDocument } from "../observe/webhook-settings.ts";
+import type { WebhookDocument } from "../observe/webhooks/webhook-settings.ts";
 import { compileFallback, type RouteScope } from "../routing/compile-routes.ts";
 import { scopeRouteProblems } from "../routing/route-problems.ts";
 import type { RouteEntry } from "../routing/settings.ts";

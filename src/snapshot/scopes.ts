@@ -7,7 +7,7 @@ import { scopeSettingsSection } from "../auth/scope-settings.ts";
 import { SCOPE_ID } from "../config/sections.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import type { RouteScope } from "../routing/compile-routes.ts";
-import { type WebhookDocument, webhooksSection } from "../observe/webhook-settings.ts";
+import { type WebhookDocument, webhooksSection } from "../observe/webhooks/webhook-settings.ts";
 import { type ToolServerDocument, toolServersSection } from "../mcp/settings.ts";
 import { routeDefaultsSection, routesSection } from "../routing/settings.ts";
 

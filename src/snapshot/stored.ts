@@ -14,7 +14,7 @@ import { lentByMachine } from "../providers/credential-settings.ts";
 import { type ProviderFamily, providerEntrySchema, providerProblem, runsInside, toProviderEntry } from "../providers/settings.ts";
 import { type ToolServerDocument, toolServerSchema } from "../mcp/settings.ts";
 import { compileToolServer } from "../mcp/compile-servers.ts";
-import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe/webhook-settings.ts";
+import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe/webhooks/webhook-settings.ts";
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/contents.ts";

@@ -8,7 +8,7 @@ import { Redis } from "ioredis";
 import { isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
 import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import { openMetrics } from "../../src/observe/metrics.ts";
+import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
 import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
 

@@ -1,17 +1,17 @@
 // The contract of sinks on those that speak OpenTelemetry's protocol: any receiver, Langfuse, Datadog; and what only they have.
 import { describe, expect, test } from "bun:test";
-import { datadogSettings } from "../../src/observe/datadog-settings.ts";
-import { openDatadogSink } from "../../src/observe/datadog-sink.ts";
-import { langfuseSettings } from "../../src/observe/langfuse-settings.ts";
-import { openLangfuseSink } from "../../src/observe/langfuse-sink.ts";
-import { otlpSettings } from "../../src/observe/otlp-settings.ts";
-import { openOtlpSink } from "../../src/observe/otlp-sink.ts";
-import type { RecordedCall, Sink } from "../../src/observe/sink.ts";
+import { datadogSettings } from "../../src/observe/integrations/datadog-settings.ts";
+import { openDatadogSink } from "../../src/observe/integrations/datadog-sink.ts";
+import { langfuseSettings } from "../../src/observe/integrations/langfuse-settings.ts";
+import { openLangfuseSink } from "../../src/observe/integrations/langfuse-sink.ts";
+import { otlpSettings } from "../../src/observe/integrations/otlp-settings.ts";
+import { openOtlpSink } from "../../src/observe/integrations/otlp-sink.ts";
+import type { RecordedCall, Sink } from "../../src/observe/integrations/sink.ts";
 import { newSpanId } from "../../src/core/ids.ts";
 import { type OtlpReceiver, otlpReceiver } from "../harness/otlp-receiver.ts";
 import type { ReceivedSpan } from "../harness/otlp-messages.ts";
 import { httpSinkSuite, type Receiving, recordedCalls, sinkSuite } from "./sink.suite.ts";
-import { attemptOf, toolOf, tracedCall } from "../observe/traced-calls.ts";
+import { attemptOf, toolOf, tracedCall } from "../observe/integrations/traced-calls.ts";
 
 const SOON = (): AbortSignal => AbortSignal.timeout(5000);
 /** The protocol's own list: https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes */

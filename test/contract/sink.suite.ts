@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CallContent } from "../../src/core/content.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { type RecordedCall, type Sink, SinkFault } from "../../src/observe/sink.ts";
+import { type RecordedCall, type Sink, SinkFault } from "../../src/observe/integrations/sink.ts";
 import { recordOf } from "./call-records.ts";
 import { rawServer, type RawServer } from "./raw-server.ts";
 

@@ -91,7 +91,7 @@ describe("docs/operations.md", () => {
     expect(sorted(wordsIn(tableBelow(operations, "## Logs")))).toEqual(sorted(fieldNames(line)));
   });
   test("other lines: each message that the code writes, at its level", () => {
-    const written = readTree(projectFolder, ["src/gateway.ts", "src/admission/*.ts", "src/observe/*.ts", "src/cli/*.ts"]).flatMap(({ text }) => [...text.matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(([, level, message]) => `${level!} ${message!}`));
+    const written = readTree(projectFolder, ["src/gateway.ts", "src/admission/*.ts", "src/observe/**/*.ts", "src/cli/*.ts"]).flatMap(({ text }) => [...text.matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(([, level, message]) => `${level!} ${message!}`));
     const told = tableBelow(operations, "### Other lines").map(([message, level]) => `${level!} ${codeWords(message!)[0]!}`);
     expect(sorted(told)).toEqual(sorted(written));
   });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openMetrics } from "../../src/observe/metrics.ts";
+import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { projectFolder, readPage } from "./pages.ts";
 import { resultOf, seriesOf } from "./promql.ts";
 

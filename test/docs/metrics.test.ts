@@ -1,6 +1,6 @@
 // docs/metrics.md says what a running gateway tells Prometheus: each metric with its type, words, labels and buckets, and nothing else.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { LABELS } from "../../src/observe/labels.ts";
+import { LABELS } from "../../src/observe/metrics/labels.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { codeWords, readPage, sortedRows, tableBelow } from "./pages.ts";
 

@@ -1,8 +1,8 @@
 // As much of PromQL as dashboards and alerts of examples/ use, read strictly: which metrics an expression asks for, whether they and their labels exist, and
 // which labels its result has. https://prometheus.io/docs/prometheus/latest/querying/basics/
 import { CATALOGUE } from "../../src/core/errors.ts";
-import { LABELS } from "../../src/observe/labels.ts";
-import type { MetricListing } from "../../src/observe/metric-listing.ts";
+import { LABELS } from "../../src/observe/metrics/labels.ts";
+import type { MetricListing } from "../../src/observe/metrics/metric-listing.ts";
 
 /** A series that can be asked for. */
 interface Series {

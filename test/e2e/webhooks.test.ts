@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook as Verifier } from "standardwebhooks";
-import { newWebhookSecret } from "../../src/observe/webhook-settings.ts";
+import { newWebhookSecret } from "../../src/observe/webhooks/webhook-settings.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
 import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";

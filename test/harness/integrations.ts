@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { integrationsSection } from "../../src/observe/integration-settings.ts";
-import { type Integrations, type IntegrationStanding, openIntegrations } from "../../src/observe/integrations.ts";
+import { integrationsSection } from "../../src/observe/integrations/integration-settings.ts";
+import { type Integrations, type IntegrationStanding, openIntegrations } from "../../src/observe/integrations/integrations.ts";
 
 export interface LoggedLine {
   readonly level: "info" | "warn";

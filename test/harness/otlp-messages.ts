@@ -1,7 +1,7 @@
 // Decodes exports of traces and metrics: the wire format of Protocol Buffers, read by tables of the published messages. A field that the tables do not have, or a wire
 // type that is not the field's, is an error. https://github.com/open-telemetry/opentelemetry-proto/tree/main/opentelemetry/proto
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";
-import { type EncodedSpan, type Span, writeSpanFields } from "../../src/observe/otlp/span.ts";
+import { type EncodedSpan, type Span, writeSpanFields } from "../../src/observe/integrations/otlp/span.ts";
 
 /** A span of a test's own, as the encoder of exports takes it. */
 export function encodedSpan(span: Span): EncodedSpan {

@@ -5,10 +5,10 @@ import type { Principal } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../src/core/tool.ts";
 import type { CallPolicies } from "../../src/chat/call-policies.ts";
-import { openToolSession } from "../../src/chat/open-tool-session.ts";
+import { openToolSession } from "../../src/chat/tools/open-tool-session.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
-import type { ToolCaller } from "../../src/chat/run-tool.ts";
-import type { ToolSession } from "../../src/chat/tool-session.ts";
+import type { ToolCaller } from "../../src/chat/tools/run-tool.ts";
+import type { ToolSession } from "../../src/chat/tools/tool-session.ts";
 
 export interface ServerOfTest {
   /** As the server lists them, or why it does not. */

@@ -1,7 +1,7 @@
 // A caller, a model's server and a tool server around a real gateway, each with spans of its own in one distributed trace, and one receiver for all of them. The
 // model's server refuses the first request, asks for a tool in its second answer, and says what the tool said in its third.
 import { newSpanId, newTraceId } from "../../src/core/ids.ts";
-import { encodeSpans, type Span } from "../../src/observe/otlp/span.ts";
+import { encodeSpans, type Span } from "../../src/observe/integrations/otlp/span.ts";
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";
 import { type GatewayProcess, startGateway } from "./gateway-process.ts";
 import { type OtlpReceiver, otlpReceiver } from "./otlp-receiver.ts";

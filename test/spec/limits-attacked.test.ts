@@ -1,7 +1,7 @@
 // Limits and budgets under callers and operators who mean no good (decisions 3.4, 4): waits taken at their word, odd end users, prices that are not known, rules
 // that change while a call runs, sums that no double holds, audit beside enforcement, calls that end before their content.
 import { describe, expect, test } from "bun:test";
-import { openMetrics } from "../../src/observe/metrics.ts";
+import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { turnedClock } from "../admission/turned-clock.ts";
 import type { Route } from "../../src/core/route.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";

@@ -11,7 +11,7 @@ import { NOT_NARROWED, type AccessToken } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
 import { openServer } from "../../src/http/server.ts";
-import { openMetrics } from "../../src/observe/metrics.ts";
+import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";

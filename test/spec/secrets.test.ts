@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { callLine } from "../../src/observe/log.ts";
-import { openMetrics } from "../../src/observe/metrics.ts";
+import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { compileProviders } from "../../src/snapshot/provider-table.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";
-import { encodeSpans } from "../../src/observe/otlp/span.ts";
-import type { AttributeValue } from "../../src/observe/otlp/attributes.ts";
+import { encodeSpans } from "../../src/observe/integrations/otlp/span.ts";
+import type { AttributeValue } from "../../src/observe/integrations/otlp/attributes.ts";
 import { decodeTraces, encodedSpan } from "../harness/otlp-messages.ts";
 
 function written(write: (writer: ProtobufWriter) => void): string {

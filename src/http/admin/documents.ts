@@ -6,7 +6,7 @@ import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
 import { OPERATOR_TENANT } from "../../auth/grants.ts";
 import { policySchema } from "../../auth/policy-settings.ts";
 import { MISPLACED_PROJECTS, scopeSettings } from "../../auth/scope-settings.ts";
-import { newWebhookSecret, webhookSchema } from "../../observe/webhook-settings.ts";
+import { newWebhookSecret, webhookSchema } from "../../observe/webhooks/webhook-settings.ts";
 import { toolServerSchema } from "../../mcp/settings.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../providers/settings.ts";

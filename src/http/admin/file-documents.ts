@@ -4,7 +4,7 @@ import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ContentLogSettings, ScopeSettings } from "../../core/snapshot.ts";
 import type { ToolServerDocument } from "../../mcp/settings.ts";
-import type { WebhookDocument } from "../../observe/webhook-settings.ts";
+import type { WebhookDocument } from "../../observe/webhooks/webhook-settings.ts";
 import type { ProviderEntry } from "../../providers/settings.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
 import type { ScopeConfiguration } from "../../snapshot/scopes.ts";

@@ -1,0 +1,209 @@
+// One answer over several rounds of tools, as its client sees it, plain or as a stream: each round adds to the same texts, and what it numbers goes on where the
+// rounds before it ended. What a round said by itself is kept beside that, as the turn that goes back to the model.
+import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import { strictCallId } from "../strict-fields.ts";
+import { BETWEEN_ROUNDS } from "./tool-replay.ts";
+
+const TEXTS = ["content", "reasoning_content", "refusal"] as const;
+type TextName = (typeof TEXTS)[number];
+export function isThreadText(name: string): name is TextName {
+  return (TEXTS as readonly string[]).includes(name);
+}
+
+/** A call of the round, in the making. */
+export interface MadeCall {
+  readonly id: string;
+  readonly name: string;
+  arguments: string;
+  extra: Json | undefined;
+  /** It goes to the client. */
+  readonly isShown: boolean;
+  /** Of a form that only some vendors have: as it came. Null: a call of a function. */
+  readonly whole: ToolCall | null;
+}
+
+/** What the rounds that are over have said. */
+interface Said {
+  readonly lengths: Readonly<Record<TextName, number>>;
+  /** The first number that no block of reasoning has. */
+  readonly nextDetail: number;
+  readonly callIds: ReadonlySet<string>;
+}
+
+export class AnswerThread {
+  /** What every event begins with; empty before the first round has begun. */
+  head = "";
+  readonly #isShown: (name: string) => boolean;
+  #said: Said = { lengths: { content: 0, reasoning_content: 0, refusal: 0 }, nextDetail: 0, callIds: new Set() };
+  #rounds = 0;
+
+  /** `isShown`: whether calls of this function go to the client. */
+  constructor(isShown: (name: string) => boolean) {
+    this.#isShown = isShown;
+  }
+
+  /** For one attempt at the next round. */
+  begin(): RoundPart {
+    return new RoundPart(this.#said, this.#isShown, this.#rounds + 1, this.head);
+  }
+
+  /** Of all parts that were begun for it, the one that the answer goes on from. */
+  ended(part: RoundPart): void {
+    this.#said = part.said;
+    this.#rounds += 1;
+  }
+}
+
+/** As many as a stream may have. */
+const MAX_CALLS = 1024;
+/** Characters of a round that are kept for its turn: a provider that speaks without end fills no memory here. */
+const MAX_TURN = 16 * 1024 * 1024;
+
+/** What one round adds, piece by piece. */
+export class RoundPart {
+  readonly head: string;
+  /** From 1. */
+  readonly round: number;
+  readonly calls: MadeCall[] = [];
+  /** Ids that calls of this answer have. */
+  readonly callIds: Set<string>;
+  /** Of this round, before they were told from those of others. */
+  readonly #ownIds = new Set<string>();
+  readonly #before: Said;
+  readonly #isShown: (name: string) => boolean;
+  readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
+  /** Of its texts, also where they are not kept. */
+  readonly #lengths: Record<TextName, number> = { content: 0, reasoning_content: 0, refusal: 0 };
+  #kept = 0;
+  readonly #details: ReasoningDetail[] = [];
+  #nextDetail: number;
+
+  constructor(before: Said, isShown: (name: string) => boolean, round: number, head: string) {
+    this.#before = before;
+    this.#isShown = isShown;
+    this.round = round;
+    this.head = head;
+    this.callIds = new Set(before.callIds);
+    this.#nextDetail = before.nextDetail;
+  }
+
+  /** Rounds before it have begun the answer. */
+  get continues(): boolean {
+    return this.round > 1;
+  }
+  get hasHidden(): boolean {
+    return this.calls.some(({ isShown }) => !isShown);
+  }
+
+  /** The piece as it is shown. */
+  text(name: TextName, piece: string): string {
+    const begins = this.#lengths[name] === 0 && this.#before.lengths[name] > 0 && piece !== "";
+    this.#lengths[name] += piece.length;
+    if (this.#keeps(piece.length)) this.#texts[name] += piece;
+    return begins ? BETWEEN_ROUNDS + piece : piece;
+  }
+
+  /** Blocks of reasoning as they are shown: clients join those with the same number. */
+  details(details: readonly ReasoningDetail[]): readonly ReasoningDetail[] {
+    const first = this.#before.nextDetail;
+    return details.map((detail) => {
+      this.#keep(detail);
+      if (typeof detail.index !== "number") return detail;
+      this.#nextDetail = Math.max(this.#nextDetail, first + detail.index + 1);
+      return first === 0 ? detail : { ...detail, index: first + detail.index };
+    });
+  }
+
+  #keeps(characters: number): boolean {
+    this.#kept += characters;
+    return this.#kept <= MAX_TURN;
+  }
+
+  /** Pieces of one block are one block of the turn. */
+  #keep(detail: ReasoningDetail): void {
+    if (!this.#keeps(JSON.stringify(detail).length)) return;
+    const last = this.#details.at(-1);
+    if (last === undefined || last.type !== detail.type || last.index !== detail.index || last.signature || detail.index === undefined || detail.type === "reasoning.encrypted") {
+      this.#details.push(detail);
+      return;
+    }
+    const joined: Record<string, Json | undefined> = { ...last, ...detail };
+    for (const name of ["text", "summary"] as const) if (last[name] !== undefined || detail[name] !== undefined) joined[name] = (last[name] ?? "") + (detail[name] ?? "");
+    this.#details[this.#details.length - 1] = joined as unknown as ReasoningDetail;
+  }
+
+  /** Citations count the characters of the whole text. */
+  annotations(annotations: readonly Json[]): readonly Json[] {
+    const before = this.#before.lengths.content;
+    if (before === 0) return annotations;
+    const shift = before + BETWEEN_ROUNDS.length;
+    return annotations.map((annotation) => {
+      const citation = isObject(annotation) ? annotation["url_citation"] : null;
+      if (!isObject(citation)) return annotation;
+      return { ...(annotation as JsonObject), url_citation: { ...citation, start_index: (citation["start_index"] as number) + shift, end_index: (citation["end_index"] as number) + shift } };
+    });
+  }
+
+  /** An id that no other call of the answer has; `index`: its place in the round. As a plain answer has it, where a model gives one twice in a round. */
+  callId(wanted: string, index: number): string {
+    const safe = strictCallId(wanted);
+    const id = this.#ownIds.has(safe) ? strictCallId(`${safe}_${index}`) : safe;
+    this.#ownIds.add(id);
+    let made = id;
+    for (let number = this.round; this.callIds.has(made); number++) made = strictCallId(`${id}_${number}`);
+    this.callIds.add(made);
+    return made;
+  }
+
+  /** A call of this function runs here. */
+  hides(name: string): boolean {
+    return !this.#isShown(name);
+  }
+
+  /** `id` is one that `callId` gave. Throws `upstream_invalid_response` where there are too many. */
+  addCall(id: string, name: string, text: string, extra: Json | undefined): MadeCall {
+    return this.#add({ id, name, arguments: text, extra, isShown: this.#isShown(name), whole: null });
+  }
+
+  /** A call of a vendor's own form, which is the client's. */
+  addWhole(call: ToolCall): MadeCall {
+    return this.#add({ id: call.id, name: "", arguments: "", extra: undefined, isShown: true, whole: call });
+  }
+
+  #add(call: MadeCall): MadeCall {
+    if (this.calls.length >= MAX_CALLS) throw new GatewayError("upstream_invalid_response", `The provider's answer has more than ${MAX_CALLS} tool calls.`);
+    this.calls.push(call);
+    return call;
+  }
+
+  /** Throws MalformedAnswer where a round calls without end. */
+  addArguments(call: MadeCall, text: string): void {
+    if (!this.#keeps(text.length)) throw new MalformedAnswer("The provider's answer has more arguments of tool calls than the gateway takes.");
+    call.arguments += text;
+  }
+
+  /** The round by itself, as it goes back to the model. Throws `upstream_invalid_response` where it would have to and is too long for it. */
+  turn(finish: FinishReason | null): Message {
+    if (this.#kept > MAX_TURN && this.hasHidden) throw new GatewayError("upstream_invalid_response", "The provider's answer says more beside its tool calls than fits into the next round.");
+    const { content, reasoning_content: reasoning, refusal } = this.#texts;
+    // what was cut off before its arguments has none
+    const calls = this.calls.map(({ id, name, arguments: text, extra, whole }): ToolCall => whole ?? ({ id, type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text }, ...(isObject(extra) && { extra_content: extra }) }));
+    return {
+      role: "assistant",
+      content: content === "" && calls.length > 0 ? null : content,
+      ...(refusal !== "" && { refusal }),
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    };
+  }
+
+  get said(): Said {
+    const { lengths } = this.#before;
+    const after = (name: TextName): number => lengths[name] + this.#lengths[name] + (lengths[name] > 0 && this.#lengths[name] > 0 ? BETWEEN_ROUNDS.length : 0);
+    return { lengths: { content: after("content"), reasoning_content: after("reasoning_content"), refusal: after("refusal") }, nextDetail: this.#nextDetail, callIds: this.callIds };
+  }
+}

@@ -1,0 +1,118 @@
+// Tools of tool servers as functions that a model is offered (decisions 10.2): their names, and schemas that every provider takes.
+import { createHash } from "node:crypto";
+import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { FUNCTION_NAME } from "../../core/params.ts";
+import type { ToolDefinition } from "../../core/tool.ts";
+
+const MAX_NAME = 64;
+const HASH_LENGTHS = [8, 16, 40] as const;
+const MAX_DESCRIPTION = 16_384;
+const MAX_SCHEMA_CHARACTERS = 131_072;
+const MAX_DEPTH = 64;
+
+/** The key of a tool in `OfferedTools.names`: a label holds no space. */
+export function toolPlace(label: string, tool: string): string {
+  return `${label} ${tool}`;
+}
+
+/**
+ * `<server_label>__<tool>`; where that is no function's name, or the name of two, it is shortened and ends in a hash of both parts. Names do not depend on the
+ * order of the tools.
+ */
+export function offeredNames(tools: readonly { readonly label: string; readonly tool: string }[]): ReadonlyMap<string, string> {
+  const plain = tools.map(({ label, tool }) => `${label}__${tool}`);
+  const counts = new Map<string, number>();
+  for (const name of plain) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const names = new Map<string, string>();
+  const taken = new Set<string>();
+  const isPlain = (name: string): boolean => FUNCTION_NAME.test(name) && counts.get(name) === 1;
+  for (const name of plain) if (isPlain(name)) taken.add(name);
+  for (const [index, { label, tool }] of tools.entries()) {
+    const place = toolPlace(label, tool);
+    if (isPlain(plain[index]!)) {
+      names.set(place, plain[index]!);
+      continue;
+    }
+    const hash = createHash("sha256").update(place).digest("hex");
+    const shortened = HASH_LENGTHS.map((length) => `${plain[index]!.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`);
+    const name = shortened.find((one) => !taken.has(one)) ?? hash;
+    taken.add(name);
+    names.set(place, name);
+  }
+  return names;
+}
+
+const fitted = new WeakMap<ToolDefinition, Omit<FunctionTool["function"], "name"> | null>();
+
+/** What a model is told of a tool; null: its schema is none of an object, too long or too deep. */
+export function offeredFunction(tool: ToolDefinition, name: string): FunctionTool | null {
+  let known = fitted.get(tool);
+  if (known === undefined) {
+    known = describedTool(tool);
+    fitted.set(tool, known);
+  }
+  return known === null ? null : { type: "function", function: { name, ...known } };
+}
+
+function describedTool({ description, title, inputSchema }: ToolDefinition): Omit<FunctionTool["function"], "name"> | null {
+  const parameters = fittedSchema(inputSchema);
+  if (parameters === null) return null;
+  const words = description ?? title ?? "";
+  return { ...(words !== "" && { description: words.slice(0, MAX_DESCRIPTION) }), parameters };
+}
+
+/** Providers want an object with properties, and refuse some words that say nothing of it. */
+function fittedSchema(schema: JsonObject): JsonObject | null {
+  const { $schema: _dialect, type = "object", properties = {}, ...rest } = schema;
+  if (type !== "object" || !isObject(properties) || isDeeper(schema, MAX_DEPTH)) return null;
+  const fit = { type, properties, ...rest };
+  return JSON.stringify(fit).length > MAX_SCHEMA_CHARACTERS ? null : fit;
+}
+
+function isDeeper(value: Json | undefined, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member as Json, levels - 1));
+}
+
+/** The request with the functions beside its own, and a choice among them all. Throws `invalid_request`. */
+export function withOfferedTools(request: ChatRequest, offered: OfferedTools): ChatRequest {
+  const own = request.params.tools ?? [];
+  const names = new Set<unknown>(offered.functions.map(({ function: { name } }) => name));
+  const clash = own.findIndex((tool) => isObject(tool["function"]) && names.has(tool["function"]["name"]));
+  if (clash >= 0) {
+    const { name } = own[clash]!["function"] as { readonly name: string };
+    throw new GatewayError("invalid_request", `The function ${name} has the name of a tool of a tool server; give it another one.`, { param: placeOfFunction(request, clash) });
+  }
+  const tools = [...own, ...offered.functions];
+  const { tools: _tools, ...others } = request.params;
+  const params = withChoice(tools.length === 0 ? others : { ...others, tools }, offered);
+  return { ...request, params, offered, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "tools", "tool_choice"]) } };
+}
+
+/** Where the client wrote its function number `own`: tool servers stand between its functions. */
+function placeOfFunction({ source: { members }, options }: ChatRequest, own: number): string {
+  if (members.has("functions")) return `functions[${own}].name`;
+  const servers = new Set(options.toolServers.map(({ path }) => path));
+  let index = 0;
+  for (let left = own; ; index += 1) if (!servers.has(`tools[${index}]`) && left-- === 0) return `tools[${index}].function.name`;
+}
+
+/** What is forced counts in the first round alone, else the model could never answer. */
+export function withChoice(params: ChatParams, { choice, names }: OfferedTools): ChatParams {
+  const { tool_choice: asked, ...others } = params;
+  // some providers refuse a choice among no tools
+  if (choice === "none") return params.tools === undefined ? others : { ...params, tool_choice: "none" };
+  if (asked === undefined || asked === "none" || asked === "auto") return params;
+  if (choice === "asked") return isObject(asked) && asked["type"] === "mcp" ? { ...params, tool_choice: { type: "function", function: { name: namedChoice(asked, names) } } } : params;
+  if (isObject(asked) && isObject(asked["allowed_tools"])) return { ...params, tool_choice: { ...asked, allowed_tools: { ...asked["allowed_tools"], mode: "auto" } } };
+  return others;
+}
+
+/** Both are texts: the parser has seen to it. */
+function namedChoice({ server_label: label, name }: JsonObject, names: OfferedTools["names"]): string {
+  const offered = names.get(toolPlace(label as string, name as string));
+  if (offered === undefined) throw new GatewayError("invalid_request", `tool_choice.name must be a tool that ${label as string} offers in this call.`, { param: "tool_choice.name" });
+  return offered;
+}

@@ -1,0 +1,165 @@
+// Makes the tool session of a call (decisions 10.1 to 10.3): finds the servers, lists their tools, offers them as functions, and reads what the client brought back.
+import type { AskedToolServer, ChatRequest, FunctionTool, Message, ToolCall } from "../../core/chat.ts";
+import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import { isObject } from "../../core/json.ts";
+import type { ToolApproval, ToolDefinition, ToolServer } from "../../core/tool.ts";
+import { toolServerFor } from "./asked-tool-server.ts";
+import { offeredFunction, offeredNames, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
+import { type OfferedTool, type ResultsSoFar, runTool, type ToolCaller } from "./run-tool.ts";
+import { addedMessages, unansweredCalls, withOutcomes } from "./tool-turns.ts";
+import type { SessionServer, ToolCallOwner, ToolSession } from "./tool-session.ts";
+
+const DEFAULT_ROUNDS = 10;
+const MAX_TOOLS = 1000;
+const MAX_APPROVED = 128;
+
+/** Null: the request names no tool server. Throws `tool_server_not_found`, `insufficient_role`, `tool_server_failed`, `invalid_request` and kin with the path, or the signal's reason. */
+export function openToolSession(sent: ChatRequest, principal: Principal, call: ToolCaller): Promise<ToolSession> | null {
+  return sent.options.toolServers.length === 0 ? null : open(sent, principal, call);
+}
+
+async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): Promise<ToolSession> {
+  const servers = sent.options.toolServers.map((asked) => ({ asked, server: toolServerFor(asked, principal, call.snapshot.toolServers) }));
+  const listings = await call.waiting(Promise.all(servers.map(({ asked, server }) => listed(asked, server, call))));
+  const { tools, functions, warnings } = offer(listings);
+  if (tools.size === 0) demandSomeAnswer(listings);
+  const names = new Map([...tools].map(([name, { server, tool }]) => [toolPlace(server.label, tool.name), name]));
+  const maxRounds = sent.options.maxToolRounds ?? DEFAULT_ROUNDS;
+  // the only round is the last as well
+  const asked = withOfferedTools(sent, { asked: sent, functions, names, choice: maxRounds === 1 ? "none" : "asked" });
+  const request = warnings.length === 0 ? asked : { ...asked, warnings: [...asked.warnings, ...warnings] };
+  const own = new Set((sent.params.tools ?? []).flatMap((tool) => (isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [])));
+  const results: ResultsSoFar = { bytes: 0 };
+  const shown = new Map<Message, Message>();
+  const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
+  return {
+    request,
+    approved: approvedCalls(request.messages, ownerOf),
+    maxRounds,
+    servers: listings.map((listing) => sessionServer(listing, tools)),
+    ownerOf,
+    async run(toolCall, round, tell, spanId) {
+      const outcome = await runTool(toolCall, tools.get(toolCall.function.name) ?? null, { label: labelBefore(toolCall, sent) ?? "", round, tell, spanId, call, results });
+      shown.set(outcome.message, outcome.shown);
+      return outcome;
+    },
+    next: (before, turn, outcomes, isLast) => {
+      const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
+      const conversation = withOutcomes(before, turn, outcomes);
+      const { source } = before;
+      return { ...before, ...conversation, params: withChoice(before.params, offered), offered, source: source.rewritten.has("messages") ? source : { ...source, rewritten: new Set([...source.rewritten, "messages"]) } };
+    },
+    replay: (last) => addedMessages(request, last).map((message) => shown.get(message) ?? message),
+  };
+}
+
+interface Listing {
+  readonly asked: AskedToolServer;
+  readonly server: ToolServer;
+  /** Without those that the request does not allow. */
+  readonly tools: readonly ToolDefinition[];
+  readonly failure: GatewayError | null;
+}
+
+/** A server that is down is told, and the others are used (decisions 10.4). */
+async function listed(asked: AskedToolServer, server: ToolServer, { context, signal }: ToolCaller): Promise<Listing> {
+  try {
+    const all = await context.toolServers.list(server, signal);
+    const { allowedTools } = asked;
+    const unique = new Map(all.toReversed().map((tool) => [tool.name, tool]));
+    const tools = all.filter((tool) => unique.get(tool.name) === tool && (allowedTools === null || allowedTools.includes(tool.name)));
+    return { asked, server, tools, failure: null };
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    const error = asGatewayError(thrown);
+    if (error.code === "address_not_allowed" && asked.url !== null) throw new GatewayError(error.code, `${asked.path}.server_url may not be called from here.`, { param: `${asked.path}.server_url`, cause: thrown, ...(error.detail !== null && { detail: error.detail }) });
+    if (error.code === "internal_error") throw thrown;
+    return { asked, server, tools: [], failure: error };
+  }
+}
+
+/** Throws `tool_server_failed` where one failed. Servers without tools, and lists that allow none, are the caller's wish. */
+function demandSomeAnswer(listings: readonly Listing[]): void {
+  const failed = listings.filter(({ failure }) => failure !== null);
+  const [first] = failed;
+  if (first === undefined) return;
+  const labels = failed.map(({ server }) => server.label).join(", ");
+  const { detail, message } = first.failure!;
+  throw new GatewayError("tool_server_failed", `No tool can be listed: ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels} could not be asked.`, { param: `${first.asked.path}.server_label`, detail: `${message}${detail === null ? "" : ` ${detail}`}`, cause: first.failure });
+}
+
+interface Offer {
+  /** By the name of the function. */
+  readonly tools: ReadonlyMap<string, OfferedTool>;
+  readonly functions: readonly FunctionTool[];
+  readonly warnings: readonly string[];
+}
+
+function offer(listings: readonly Listing[]): Offer {
+  let warnings: readonly string[] = [];
+  if (listings.some(({ failure }) => failure !== null)) warnings = [...warnings, "tool_server_failed"];
+  const all = listings.flatMap(({ asked, server, tools }) => tools.map((tool) => ({ asked, server, tool })));
+  if (listings.some(({ asked, tools, failure }) => failure === null && asked.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true)) warnings = [...warnings, "allowed_tool_not_found"];
+  const names = offeredNames(all.map(({ server, tool }) => ({ label: server.label, tool: tool.name })));
+  const tools = new Map<string, OfferedTool>();
+  const functions: FunctionTool[] = [];
+  let isWhole = true;
+  for (const { asked, server, tool } of all) {
+    const name = names.get(toolPlace(server.label, tool.name))!;
+    const offered = offeredFunction(tool, name);
+    if (offered === null || functions.length === MAX_TOOLS) {
+      isWhole = false;
+      continue;
+    }
+    tools.set(name, { name, server, tool, needsApproval: needsApproval(asked.approval, server, tool.name, name) });
+    functions.push(offered);
+  }
+  if (!isWhole) warnings = [...warnings, "tool_left_out"];
+  return { tools, functions, warnings };
+}
+
+function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: string, name: string): boolean {
+  if (approval === null) return server.approval === "always";
+  if (typeof approval === "string") return approval === "always";
+  const isIn = (list: ReadonlySet<string>): boolean => list.has(tool) || list.has(name);
+  if (isIn(approval.alwaysFor)) return true;
+  return approval.neverFor === null ? server.approval === "always" : !isIn(approval.neverFor);
+}
+
+/** A function that nobody has, under the name of one of the servers, is told to the model: no client could run it. */
+function ownerOfCall(toolCall: ToolCall, tools: Offer["tools"], own: ReadonlySet<string>, sent: ChatRequest): ToolCallOwner {
+  // a form that only some vendors have
+  if (!isObject(toolCall.function)) return "client";
+  const { name } = toolCall.function;
+  const offered = tools.get(name);
+  if (offered !== undefined) return offered.needsApproval ? "approval" : "gateway";
+  return !own.has(name) && labelBefore(toolCall, sent) !== undefined ? "gateway" : "client";
+}
+
+function labelBefore({ function: { name } }: ToolCall, { options }: ChatRequest): string | undefined {
+  return options.toolServers.find(({ label }) => name.startsWith(`${label}__`))?.label;
+}
+
+/** Throws `invalid_request` for a call that nobody answered or approved: no provider takes a conversation with one. */
+function approvedCalls(messages: readonly Message[], ownerOf: (call: ToolCall) => ToolCallOwner): readonly ToolCall[] {
+  const approved: ToolCall[] = [];
+  for (const { call, path } of unansweredCalls(messages)) {
+    const owner = ownerOf(call);
+    if (owner === "gateway") approved.push(call);
+    else if (owner === "approval")
+      throw new GatewayError("invalid_request", `${path} waits for approval: name ${JSON.stringify(call.function.name)} under require_approval.never to have it run, or answer it with a message of role tool.`, { param: path });
+  }
+  if (approved.length > MAX_APPROVED) throw new GatewayError("invalid_request", `At most ${MAX_APPROVED} calls may wait at the end of messages; got ${approved.length}.`, { param: "messages" });
+  return approved;
+}
+
+function sessionServer({ asked, server, tools, failure }: Listing, offered: Offer["tools"]): SessionServer {
+  const own = new Set(tools);
+  return {
+    label: server.label,
+    isRegistered: asked.url === null,
+    failure: failure?.code ?? null,
+    tools: [...offered.values()].flatMap(({ name, tool, server: { label }, needsApproval: needs }) => (label === server.label && own.has(tool) ? [{ tool: tool.name, name, needsApproval: needs }] : [])),
+  };
+}

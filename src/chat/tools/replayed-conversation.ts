@@ -1,0 +1,149 @@
+// A conversation whose answers come back with `x_gateway_mcp.replay`, put in the order in which it was said, and checked (decisions 10.3; tool-replay.ts says what the
+// field holds). Images of results go behind all results of their turn, those that the client gives included.
+import type { ImagePart, Message, ToolCall } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import { replayedTurns } from "./tool-replay.ts";
+
+/** Of one turn: what is compared with each other stays short, whatever is sent. */
+const MAX_CALLS = 1000;
+
+export const ROUNDS_FIELD = "x_gateway_mcp";
+
+export interface Replayed {
+  readonly messages: readonly Message[];
+  /** Places of messages with images that came of tools. */
+  readonly toolImages: ReadonlySet<number>;
+}
+
+/** Takes the field from every message and, where `replays`, puts in place what it holds. `check` is what is asked of any message. Throws `invalid_request` with the path. */
+export function withReplays(messages: readonly Message[], replays: boolean, check: (message: Message, path: string) => void): Replayed {
+  const built = new Conversation();
+  messages.forEach((message, index) => {
+    const { [ROUNDS_FIELD]: rounds, ...rest } = message;
+    const own = rest as Message;
+    const path = `messages[${index}].${ROUNDS_FIELD}`;
+    const replay = rounds === undefined || rounds === null ? [] : replayOf(message, rounds, path, check);
+    if (replay.length === 0 || !replays) built.add(own);
+    else built.addWith(replay, own, `${path}.replay`);
+  });
+  return built.end();
+}
+
+function replayOf({ role, tool_calls: own }: Message, rounds: Json, path: string, check: (message: Message, path: string) => void): readonly Message[] {
+  if (!isObject(rounds)) throw invalid(path, "an object", rounds);
+  const replay = rounds["replay"] ?? null;
+  if (replay === null) return [];
+  if (!Array.isArray(replay)) throw invalid(`${path}.replay`, "an array", replay);
+  if (replay.length > 0 && role !== "assistant") throw new GatewayError("invalid_request", `${path}.replay may stand on messages of the assistant only.`, { param: `${path}.replay` });
+  if ((own?.length ?? 0) > MAX_CALLS) throw new GatewayError("invalid_request", `A message with a replay may hold at most ${MAX_CALLS} calls.`, { param: path });
+  return replay.map((item: Json, index) => {
+    const at = `${path}.replay[${index}]`;
+    if (!isObject(item)) throw invalid(at, "an object", item);
+    check(item as Message, at);
+    const { [ROUNDS_FIELD]: _rounds, ...message } = item as Message;
+    checkForm(message, at);
+    return message;
+  });
+}
+
+function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Message, path: string): void {
+  if (role === "tool") {
+    if (typeof id !== "string") throw invalid(`${path}.tool_call_id`, "a string", id);
+  } else if (role === "assistant") {
+    if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS) throw new GatewayError("invalid_request", `${path}.tool_calls must hold the calls of the turn, at most ${MAX_CALLS}.`, { param: `${path}.tool_calls` });
+    calls.forEach((call: ToolCall, index) => {
+      const isCall = isObject(call.function) ? typeof call.function.arguments === "string" : (call.type ?? "function") !== "function";
+      if (!isCall || typeof call.id !== "string") throw new GatewayError("invalid_request", `${path}.tool_calls[${index}] must be a call of a function with id, name and arguments.`, { param: `${path}.tool_calls[${index}]` });
+    });
+  } else if (role !== "user" || !isOfImages(content)) throw new GatewayError("invalid_request", `${path} must be a turn of the assistant, a result of a tool, or images of results.`, { param: path });
+}
+
+/** Images come as bytes: an address in a replay would be fetched without anybody's having asked for it. */
+function isOfImages(content: Message["content"]): boolean {
+  if (!Array.isArray(content)) return false;
+  return content.every((part: Json) => isObject(part) && (part["type"] === "text" || (part["type"] === "image_url" && isObject(part["image_url"]) && (part as ImagePart).image_url.url.startsWith("data:"))));
+}
+
+/** The conversation in the making: which calls wait for results, and the images that go behind them. */
+class Conversation {
+  readonly #messages: Message[] = [];
+  readonly #toolImages = new Set<number>();
+  readonly #waiting = new Set<string>();
+  #images: Message[] = [];
+
+  add(message: Message): void {
+    if (message.role === "tool") this.#waiting.delete(message.tool_call_id!);
+    else this.#flush();
+    this.#messages.push(message);
+    if (message.role !== "assistant") return;
+    this.#waiting.clear();
+    for (const { id } of message.tool_calls ?? []) this.#waiting.add(id);
+  }
+
+  addWith(replay: readonly Message[], own: Message, path: string): void {
+    const ownCalls = own.tool_calls ?? [];
+    const answered = new Set(replay.flatMap(({ tool_call_id: id }) => id ?? []));
+    // in every other turn a call without a result is an error
+    const last = replay.findLastIndex(({ role }) => role === "assistant");
+    const renamed = replay.map((message, index) => (index === last ? withOwnIds(message, answered, ownCalls) : message));
+    renamed.forEach((message, index) => {
+      const at = `${path}[${index}]`;
+      if (message.role === "user") return void this.#images.push(message);
+      if (message.role === "tool") {
+        if (!this.#waiting.has(message.tool_call_id!)) throw new GatewayError("invalid_request", `${at}.tool_call_id names no call that waits for a result.`, { param: `${at}.tool_call_id` });
+        return this.add(message);
+      }
+      this.#demandNothingWaits(path);
+      this.add(message);
+    });
+    const turns = replayedTurns(own, renamed);
+    if (turns.length === replay.length) {
+      // the message is the last turn: its own calls are those without a result there
+      if (this.#waiting.size !== ownCalls.length || ownCalls.some(({ id }) => !this.#waiting.has(id))) throw new GatewayError("invalid_request", `${path} has results of other calls than its last turn says.`, { param: path });
+      return;
+    }
+    this.#demandNothingWaits(path);
+    const rest = turns.at(-1)!;
+    if (rest.content !== "" || own.content === "" || ownCalls.length > 0) this.add(rest);
+  }
+
+  end(): Replayed {
+    this.#flush();
+    return { messages: this.#messages, toolImages: this.#toolImages };
+  }
+
+  #demandNothingWaits(path: string): void {
+    const [id] = this.#waiting;
+    if (id !== undefined) throw new GatewayError("invalid_request", `${path} lacks the result of the call ${JSON.stringify(id.slice(0, 64))}.`, { param: path });
+  }
+
+  #flush(): void {
+    for (const images of this.#images) {
+      this.#toolImages.add(this.#messages.length);
+      this.#messages.push(images);
+    }
+    this.#images = [];
+  }
+}
+
+/** A call in the deprecated form comes back without its id, and got another one here: it is the one that has its name and arguments, and no result yet. */
+function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly ToolCall[]): Message {
+  const ids = new Set(own.map(({ id }) => id));
+  const waits = (call: ToolCall): boolean => !answered.has(call.id) && !ids.has(call.id);
+  if (!turn.tool_calls!.some(waits)) return turn;
+  const known = new Set(turn.tool_calls!.map(({ id }) => id));
+  const twins = new Map<string, string[]>();
+  for (const { id, function: called } of own) {
+    if (known.has(id) || !isObject(called)) continue;
+    const same = twins.get(sayingOf(called));
+    if (same === undefined) twins.set(sayingOf(called), [id]);
+    else same.push(id);
+  }
+  return { ...turn, tool_calls: turn.tool_calls!.map((call) => (waits(call) && isObject(call.function) ? { ...call, id: twins.get(sayingOf(call.function))?.shift() ?? call.id } : call)) };
+}
+
+function sayingOf({ name, arguments: text }: ToolCall["function"]): string {
+  return `${name} ${text}`;
+}

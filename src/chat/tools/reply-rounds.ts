@@ -1,0 +1,263 @@
+// An answer over several rounds of tools -> what the client gets: one answer or one stream, whose texts are those of all rounds (decisions 10.4). The stream and the
+// plain answer say the same.
+import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { ToolActivity } from "../../core/tool.ts";
+import type { Outcome } from "../../routing/health.ts";
+import { isThreadText, type RoundPart } from "./answer-thread.ts";
+import { closeAttempt } from "../attempt.ts";
+import type { Call } from "../call.ts";
+import { complete, type Tried, withAttempts, type Won } from "../complete.ts";
+import { asFunctionCall } from "../legacy-functions.ts";
+import { type BegunStream, noteStream, replySending, streaming } from "../reply-stream.ts";
+import { noteWhole, sendWhole, whole } from "../reply-whole.ts";
+import type { Sending } from "../stream-session.ts";
+import type { ToolRounds } from "./tool-rounds.ts";
+import type { WholeAnswer } from "../whole-answer.ts";
+
+/** `opening`: the tools are asked for, within the time that the head of a stream is held like all that comes before its first content (decisions 7.4). */
+export async function replyRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
+  if (call.record.stream) return replySending(begunRounds(opening, call), call);
+  try {
+    return await replyWholeRounds(await opening, call);
+  } catch (thrown) {
+    throw withAttempts(thrown, call);
+  }
+}
+
+async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Response> {
+  await rounds.runApproved(() => {});
+  const joined = new JoinedAnswer();
+  let first: Tried | null = null;
+  for (;;) {
+    const won = await complete(rounds.prepared(), call, whole(call, true));
+    const { answer, tried } = won;
+    first ??= tried;
+    noteWhole(won, call);
+    won.settle("success");
+    const part = rounds.thread.begin();
+    const legacy = tried.fitted.request.options.legacyFunctions;
+    joined.add(answer, part, legacy);
+    rounds.thread.ended(part);
+    const finish = answer.finishReasons[0] ?? null;
+    const turn = part.turn(finish);
+    const { ours, ends, isCut } = rounds.after(tried, turn, finish);
+    if (ours.length > 0) await rounds.run(turn, ours, () => {});
+    if (!ends) {
+      call.nextRound();
+      continue;
+    }
+    const body = joined.body(shownCalls(turn, part), isCut, legacy, rounds.told(), call.record.usage!);
+    call.record.finishReasons = [joined.finish];
+    return sendWhole(body, first, call);
+  }
+}
+
+function shownCalls({ tool_calls: calls = [] }: Message, part: RoundPart): readonly ToolCall[] {
+  return calls.filter((_, index) => part.calls[index]!.isShown);
+}
+
+/** The answers of all rounds as one. */
+class JoinedAnswer {
+  #first: JsonObject | null = null;
+  #last: JsonObject = {};
+  #message: Record<string, Json | undefined> = {};
+  readonly #details: ReasoningDetail[] = [];
+  readonly #annotations: Json[] = [];
+  readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
+  finish: FinishReason = "stop";
+
+  add({ body, finishReasons }: WholeAnswer, part: RoundPart, legacy: boolean): void {
+    this.#first ??= body;
+    this.#last = body;
+    this.finish = finishReasons[0] ?? "stop";
+    const choice = choiceOf(body);
+    const message = choice["message"] as AnswerMessage & Message;
+    const { content: _content, refusal: _refusal, reasoning_content: _reasoning, reasoning_details: details = [], annotations, tool_calls: calls = [], ...rest } = message;
+    for (const name of ["content", "refusal", "reasoning_content"] as const) {
+      const text = message[name];
+      if (typeof text === "string" && isThreadText(name)) this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + part.text(name, text);
+    }
+    this.#details.push(...part.details(details));
+    if (Array.isArray(annotations)) this.#annotations.push(...part.annotations(annotations as readonly Json[]));
+    for (const [index, made] of calls.entries()) addMade(made, index, part, legacy);
+    const { content, reasoning_content, refusal } = this.#message;
+    this.#message = { ...rest, content, refusal, reasoning_content };
+    const logprobs = choice["logprobs"] as JsonObject | null;
+    for (const name of ["content", "refusal"] as const) if (Array.isArray(logprobs?.[name])) (this.#logprobs[name] ??= []).push(...(logprobs[name] as readonly Json[]));
+  }
+
+  body(calls: readonly ToolCall[], isCut: boolean, legacy: boolean, told: JsonObject, usage: JsonObject): JsonObject {
+    const { id, created, model, route } = this.#first!;
+    const { role, content, refusal, reasoning_content: reasoning, ...rest } = this.#message;
+    if (isCut) this.finish = "length";
+    else if (legacy && calls.length > 0 && this.finish === "tool_calls") this.finish = "function_call";
+    const message = {
+      role: role ?? "assistant", content: content ?? null, refusal: refusal ?? null, ...rest,
+      ...(reasoning !== undefined && { reasoning_content: reasoning }),
+      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+      ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
+      ...(calls.length > 0 && (legacy ? { function_call: asFunctionCall(calls)! } : { tool_calls: calls })),
+      x_gateway_mcp: told,
+    };
+    const logprobs = this.#logprobs.content === null && this.#logprobs.refusal === null ? null : this.#logprobs;
+    return { ...this.#last, id, created, model, route, choices: [{ ...choiceOf(this.#last), index: 0, message, logprobs, finish_reason: this.finish }], usage };
+  }
+}
+
+function addMade(made: ToolCall, index: number, part: RoundPart, legacy: boolean): void {
+  const { function: called, extra_content: extra } = made;
+  const isOfFunction = isObject(called);
+  // the old form has room for one call of the client's
+  if (legacy && (!isOfFunction || !part.hides(called.name)) && part.calls.some(({ isShown }) => isShown)) return;
+  const id = part.callId(made.id, index);
+  if (isOfFunction) part.addCall(id, called.name, called.arguments, extra);
+  else part.addWhole({ ...made, id });
+}
+
+function choiceOf(body: JsonObject): JsonObject {
+  return (body["choices"] as readonly JsonObject[])[0]!;
+}
+
+async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Sending> {
+  const rounds = await opening;
+  const early: ToolActivity[] = [];
+  await rounds.runApproved((activity) => early.push(activity));
+  return new SentRounds(rounds, call, await nextRound(rounds, call), early);
+}
+
+/** The next round up to its first content, or to its end where it only calls what runs here. */
+function nextRound(rounds: ToolRounds, call: Call): Promise<Won<BegunStream>> {
+  return complete(rounds.prepared(), call, streaming(call, () => rounds.thread.begin()));
+}
+
+/** Rounds as one stream: each is read, its tools run, and the next one begins, as the client reads. */
+class SentRounds implements Sending {
+  readonly held: string;
+  readonly #rounds: ToolRounds;
+  readonly #call: Call;
+  #won: Won<BegunStream>;
+  #phase: "answer" | "tools" | "next" | "over" = "answer";
+  #noted = false;
+  #running: Promise<void> | null = null;
+  /** The answer ends once the tools have run: the rest is the client's. */
+  #endsAfter = false;
+  #told: ToolActivity[] = [];
+  #wake: () => void = () => {};
+
+  constructor(rounds: ToolRounds, call: Call, won: Won<BegunStream>, early: readonly ToolActivity[]) {
+    this.#rounds = rounds;
+    this.#call = call;
+    this.#won = won;
+    const { held, grammar } = won.answer;
+    // the first event says the role, and stays the first
+    const at = held.indexOf("\n\n") + 2;
+    this.held = early.length === 0 ? held : held.slice(0, at) + early.map((activity) => grammar.activity(activity)).join("") + held.slice(at);
+  }
+
+  get tried(): Tried {
+    return this.#won.tried;
+  }
+  get hasContent(): boolean {
+    return this.#won.answer.grammar.hasContent;
+  }
+  get isFinished(): boolean {
+    return this.#won.answer.grammar.isFinished;
+  }
+
+  async next(): Promise<string | null> {
+    while (this.#phase !== "over") {
+      const text = this.#phase === "answer" ? await this.#answer() : this.#phase === "tools" ? await this.#tools() : await this.#next();
+      if (text !== "") return text;
+    }
+    return null;
+  }
+
+  async #answer(): Promise<string> {
+    const { stream, grammar, part } = this.#won.answer;
+    const text = await stream.next();
+    if (text !== null) return text;
+    this.note();
+    this.settle("success");
+    const { thread } = this.#rounds;
+    thread.head = grammar.head;
+    thread.ended(part!);
+    const finish = grammar.finishReasons[0] ?? null;
+    const turn = part!.turn(finish);
+    const { ours, ends, isCut } = this.#rounds.after(this.tried, turn, finish);
+    if (ours.length === 0) return this.#end(isCut);
+    this.#endsAfter = ends;
+    this.#phase = "tools";
+    this.#running = this.#rounds.run(turn, ours, (activity) => {
+      this.#told.push(activity);
+      this.#wake();
+    });
+    // while the client does not read, nobody may be listening
+    this.#running.catch(() => {});
+    return "";
+  }
+
+  /** What the tools do, as it happens; empty once all have run. */
+  async #tools(): Promise<string> {
+    let isOver = false;
+    const over = (): void => {
+      isOver = true;
+      this.#wake();
+    };
+    this.#running!.then(over, over);
+    while (this.#told.length === 0 && !isOver) await new Promise<void>((wake) => (this.#wake = wake));
+    if (this.#told.length > 0) {
+      const { grammar } = this.#won.answer;
+      return this.#told.splice(0).map((activity) => grammar.activity(activity)).join("");
+    }
+    await this.#running;
+    if (this.#endsAfter) return this.#end(false);
+    this.#phase = "next";
+    return "";
+  }
+
+  async #next(): Promise<string> {
+    this.#call.nextRound();
+    const won = await nextRound(this.#rounds, this.#call);
+    const { aborted, reason } = this.#call.signal;
+    if (aborted) {
+      won.answer.stream.cancel();
+      won.settle("cancelled");
+      throw reason;
+    }
+    this.#won = won;
+    this.#noted = false;
+    this.#phase = "answer";
+    this.#call.won(won.tried);
+    return won.answer.held;
+  }
+
+  #end(isCut: boolean): string {
+    const { grammar, usage } = this.#won.answer;
+    this.#phase = "over";
+    const text = grammar.end(this.#call.record.usage ?? usage(), isCut, `,"x_gateway_mcp":${JSON.stringify(this.#rounds.told())}`);
+    this.#call.record.finishReasons = [...grammar.finishReasons];
+    return text;
+  }
+
+  note(): void {
+    if (this.#noted || this.#phase !== "answer") return;
+    this.#noted = true;
+    for (const attempt of this.tried.scope.attempts) attempt.totalMs ??= this.#call.elapsedMs();
+    noteStream(this.#won, this.#call);
+  }
+
+  settle(outcome: Outcome): void {
+    this.#won.settle(outcome);
+  }
+
+  cancel(): void {
+    this.#won.answer.stream.cancel();
+  }
+
+  fail(thrown: unknown): unknown {
+    if (this.#phase !== "answer") return thrown;
+    this.cancel();
+    return closeAttempt(this.tried.scope.attempts.at(-1)!, thrown, this.tried.resolved, this.#call);
+  }
+}

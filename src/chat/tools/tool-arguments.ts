@@ -1,0 +1,97 @@
+// Arguments of a call against the schema of its tool (decisions 10.4). The schema is a stranger's: patterns are left to the tool's server, because a regular expression
+// can be made to run for ever, and what a validation may cost is bounded.
+import { Validator } from "@cfworker/json-schema";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+
+const MAX_CHARACTERS = 1_048_576;
+/** Of a validation: at worst some 50 ms. */
+const MAX_STEPS = 20_000;
+/** A schema that costs too much for arguments this short is not tried again. */
+const SHORT = 16_384;
+const MAX_FAULTS = 5;
+const MAX_FAULT = 300;
+
+export type CheckedArguments = { readonly args: JsonObject; readonly fault: null } | { readonly args: null; /** For the model. */ readonly fault: string };
+
+/** No text at all is no arguments, as some models have it. */
+export function checkedArguments(text: string, schema: JsonObject): CheckedArguments {
+  if (text.length > MAX_CHARACTERS) return { args: null, fault: `The arguments have more than ${MAX_CHARACTERS} characters.` };
+  let value: unknown;
+  try {
+    value = text.trim() === "" ? {} : JSON.parse(text);
+  } catch (thrown) {
+    return { args: null, fault: `The arguments are not JSON: ${(thrown as Error).message.slice(0, MAX_FAULT)}` };
+  }
+  if (!isObject(value)) return { args: null, fault: "The arguments must be a JSON object." };
+  const faults = faultsOf(value, schema, text.length);
+  return faults.length === 0 ? { args: value, fault: null } : { args: null, fault: `The arguments do not fit the schema of the tool: ${faults.join(" ")}` };
+}
+
+interface Meter {
+  left: number;
+  /** Characters of the arguments. */
+  length: number;
+}
+const compiled = new WeakMap<JsonObject, { readonly validator: Validator; readonly meter: Meter } | null>();
+class TooMuch extends Error {}
+
+/** None as well for a schema that cannot be used, or costs too much: then the server alone judges. */
+function faultsOf(value: JsonObject, schema: JsonObject, length: number): readonly string[] {
+  let known = compiled.get(schema);
+  if (known === undefined) compiled.set(schema, (known = compile(schema)));
+  if (known === null) return [];
+  known.meter.left = MAX_STEPS;
+  known.meter.length = length;
+  try {
+    const { valid, errors } = known.validator.validate(value);
+    if (valid) return [];
+    const leaves = errors.filter(({ keyword }) => !STRUCTURAL.has(keyword));
+    return (leaves.length === 0 ? errors : leaves).slice(0, MAX_FAULTS).map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
+  } catch (thrown) {
+    if (thrown instanceof TooMuch && length <= SHORT) compiled.set(schema, null);
+    if (thrown instanceof Error) return [];
+    throw thrown;
+  }
+}
+const STRUCTURAL: ReadonlySet<string> = new Set(["properties", "items", "prefixItems", "$ref", "allOf", "additionalItems", "dependentSchemas", "if", "then", "else"]);
+
+function compile(schema: JsonObject): { readonly validator: Validator; readonly meter: Meter } | null {
+  const meter: Meter = { left: 0, length: 0 };
+  try {
+    return { validator: new Validator(metered(schema, meter) as object, "2020-12"), meter };
+  } catch {
+    return null;
+  }
+}
+
+const ONE: ReadonlySet<string> = new Set(["items", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "unevaluatedProperties", "propertyNames", "not", "if", "then", "else"]);
+const LIST: ReadonlySet<string> = new Set(["prefixItems", "items", "allOf", "anyOf", "oneOf"]);
+const MAP: ReadonlySet<string> = new Set(["$defs", "definitions", "properties", "dependentSchemas"]);
+/** Regular expressions, what compares each with each, and what an old draft says in two ways. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["$schema", "pattern", "patternProperties", "format", "uniqueItems", "dependencies", "type"]);
+/** Look at all of a value at each visit. */
+const WHOLE = ["minLength", "maxLength", "minProperties", "maxProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "enum", "const"] as const;
+
+/** The schema with a meter in each of its nodes: a visit reads `type`. */
+function metered(schema: Json | undefined, meter: Meter): unknown {
+  if (!isObject(schema)) return schema !== false;
+  const node: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  const hasPatterns = schema["patternProperties"] !== undefined;
+  for (const [name, value] of Object.entries(schema)) {
+    if (LEFT_OUT.has(name) || (hasPatterns && (name === "additionalProperties" || name === "unevaluatedProperties"))) continue;
+    if (LIST.has(name) && Array.isArray(value)) node[name] = value.map((item: Json) => metered(item, meter));
+    else if (MAP.has(name) && isObject(value)) node[name] = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, metered(item, meter)]));
+    else node[name] = ONE.has(name) ? metered(value, meter) : value;
+  }
+  const words = JSON.stringify(schema["enum"] ?? schema["const"] ?? "").length / 4 + Object.keys(isObject(schema["properties"]) ? schema["properties"] : {}).length;
+  const isWhole = WHOLE.some((name) => schema[name] !== undefined);
+  Object.defineProperty(node, "type", {
+    enumerable: false,
+    get: () => {
+      meter.left -= 1 + words + (isWhole ? meter.length / 16 : 0);
+      if (meter.left < 0) throw new TooMuch();
+      return schema["type"];
+    },
+  });
+  return node;
+}

@@ -1,0 +1,45 @@
+// What a tool gave, as a model reads it: text and images. A message of role tool holds text alone, so images follow in a message of the user (decisions 10.2).
+import { isDeepStrictEqual } from "node:util";
+import type { ToolResult } from "../../core/tool.ts";
+import type { JsonObject } from "../../core/json.ts";
+
+export interface ToldResult {
+  readonly text: string;
+  /** Parts of a message: each image after a line that says whose it is. */
+  readonly images: readonly JsonObject[];
+}
+
+/** What models are shown as images; others are told by their type. */
+const IMAGE_TYPE = /^image\/(png|jpeg|gif|webp)$/i;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+export function toldResult(result: ToolResult, name: string): ToldResult {
+  const lines: string[] = [];
+  const images: JsonObject[] = [];
+  for (const part of result.parts) {
+    if (part.kind === "text") lines.push(part.text);
+    else if (!IMAGE_TYPE.test(part.mediaType) || !BASE64.test(part.base64)) lines.push(`[an image of the type ${part.mediaType.slice(0, 64)}, which cannot be shown]`);
+    else {
+      const label = `image ${images.length / 2 + 1} of ${name}`;
+      lines.push(`[${label}: ${part.mediaType.toLowerCase()}, shown below to models that take images]`);
+      images.push({ type: "text", text: `[${label}]` }, { type: "image_url", image_url: { url: `data:${part.mediaType.toLowerCase()};base64,${part.base64}` } });
+    }
+  }
+  const { structured } = result;
+  if (structured !== undefined && !lines.some((line) => says(line, structured))) lines.push(JSON.stringify(structured));
+  const text = lines.join("\n");
+  // a message without content is refused by some providers
+  const told = text.trim() === "" ? "(no content)" : text;
+  return { text: result.isError ? `Error: ${told}` : told, images };
+}
+
+/** Servers say structured content again as text, for clients that know no better. */
+function says(line: string, structured: unknown): boolean {
+  const first = line.trimStart()[0];
+  if (first === undefined || !'{["-0123456789tfn'.includes(first)) return false;
+  try {
+    return isDeepStrictEqual(JSON.parse(line), structured);
+  } catch {
+    return false;
+  }
+}

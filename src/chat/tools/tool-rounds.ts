@@ -1,0 +1,199 @@
+// The rounds of one call with tools (decisions 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
+// the model, until it answers, calls what is the client's to run, or has had all its rounds. Plain answers and streams go by the same rules.
+import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
+import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { ToolActivity, ToolRun } from "../../core/tool.ts";
+import { AnswerThread } from "./answer-thread.ts";
+import type { Call } from "../call.ts";
+import { admitAhead, type Tried } from "../complete.ts";
+import type { Prepared, RouteCandidate, RouteLeg } from "../legs.ts";
+import type { ToolOutcome, ToolSession } from "./tool-session.ts";
+
+export type Tell = (activity: ToolActivity) => void;
+
+/** What follows a round. */
+export interface AfterRound {
+  /** Calls that run here now. */
+  readonly ours: readonly ToolCall[];
+  /** The answer ends with this round. */
+  readonly ends: boolean;
+  /** It ends although the model wants more of ours, and nothing else stands in the answer for it. */
+  readonly isCut: boolean;
+}
+
+/** Of one call: what a model calls without end fills neither memory nor the record. */
+const MAX_RUNS = 1000;
+/** Calls that begin without leaving other requests a turn: looking at arguments may take long. */
+const TURN_MS = 10;
+
+export class ToolRounds {
+  readonly thread: AnswerThread;
+  readonly #session: ToolSession;
+  readonly #call: Call;
+  readonly #prepare: (request: ChatRequest) => Prepared;
+  #request: ChatRequest;
+  /** Of the next round, where it has been made. */
+  #prepared: Prepared | null;
+  #last: Tried | null = null;
+  /** Calls that ran, and those of the last round that did not, in the order in which the model made them. */
+  readonly #runs: JsonObject[] = [];
+
+  /** `prepare`: what a request may be answered by. Throws what it throws. */
+  constructor(session: ToolSession, prepare: (request: ChatRequest) => Prepared, call: Call) {
+    this.#session = session;
+    this.#call = call;
+    this.#prepare = prepare;
+    this.#request = session.request;
+    // what cannot be answered runs no tool
+    this.#prepared = prepare(this.#request);
+    this.thread = new AnswerThread((name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway");
+  }
+
+  /** What the next round may be answered by: who answered the one before is asked first, for what it signed is good with nobody else. */
+  prepared(): Prepared {
+    const prepared = this.#prepared ?? this.#prepare(this.#request);
+    if (this.#last === null) return prepared;
+    // until somebody else answers
+    this.#call.won(this.#last);
+    return continuedAt(prepared, this.#last.candidate);
+  }
+
+  /** Runs what the client has approved, before the first round. */
+  async runApproved(tell: Tell): Promise<void> {
+    const { approved } = this.#session;
+    if (approved.length === 0) return;
+    await admitAhead(this.prepared(), this.#call);
+    await this.run(null, approved, tell);
+  }
+
+  /** A round is over; this is the turn that it made. Throws `upstream_invalid_response` where it calls more than can run. */
+  after(tried: Tried, turn: Message, finish: FinishReason | null): AfterRound {
+    this.#last = tried;
+    const calls = turn.tool_calls ?? [];
+    const ours = calls.filter((call) => this.#session.ownerOf(call) === "gateway");
+    if (ours.length === 0) return { ours, ends: true, isCut: false };
+    // of what was cut off nobody knows whether it is whole
+    const isWhole = finish !== "length" && finish !== "content_filter";
+    if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) {
+      this.#runs.push(...ours.map((call) => this.#undone(call, isWhole ? "It was not run: the answer had all its rounds." : "It was not run: the answer was cut off.")));
+      return { ours: [], ends: true, isCut: isWhole && ours.length === calls.length };
+    }
+    if (this.#runs.length + ours.length > MAX_RUNS) throw new GatewayError("upstream_invalid_response", `The model calls more tools than run in one call (${MAX_RUNS}).`);
+    return { ours, ends: ours.length < calls.length, isCut: false };
+  }
+
+  #undone({ id, function: { name } }: ToolCall, error: string): JsonObject {
+    const places = this.#session.servers.flatMap(({ label, tools }) => tools.map((tool) => ({ server_label: label, ...tool })));
+    const place = places.find((tool) => tool.name === name);
+    return { call_id: id, ...(place && { server_label: place.server_label, tool: place.tool }), round: this.#call.record.rounds, status: "error", duration_ms: 0, error };
+  }
+
+  /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
+  async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
+    const { record } = this.#call;
+    const { finishReasons, nativeFinishReasons } = record;
+    // nothing has come to its end while they run
+    record.finishReasons = record.nativeFinishReasons = [];
+    const outcomes = await this.#outcomes(turn, calls, tell);
+    if (calls.length < (turn?.tool_calls?.length ?? 0)) Object.assign(record, { finishReasons, nativeFinishReasons });
+    const round = turn === null ? 0 : record.rounds;
+    this.#prepared = null;
+    const before = new Set(this.#request.messages);
+    this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
+    await this.#call.policies?.lookAhead(this.#request.messages.filter((message) => !before.has(message)));
+  }
+
+  async #outcomes(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<readonly ToolOutcome[]> {
+    const round = turn === null ? 0 : this.#call.record.rounds;
+    const first = this.#runs.length;
+    this.#runs.push(...calls.map(({ id }) => ({ call_id: id })));
+    this.#call.waitBegins();
+    try {
+      return await Promise.all(await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, tell)));
+    } catch (thrown) {
+      // the others are not waited for
+      this.#call.abandon(thrown);
+      throw thrown;
+    } finally {
+      this.#call.waitEnds();
+    }
+  }
+
+  /** In turns with other requests. */
+  async #begun(calls: readonly ToolCall[], begin: (call: ToolCall, index: number) => Promise<ToolOutcome>): Promise<readonly Promise<ToolOutcome>[]> {
+    const { clock } = this.#call.context;
+    const begun: Promise<ToolOutcome>[] = [];
+    let sinceMs = clock.monotonic();
+    for (const [index, call] of calls.entries()) {
+      const outcome = begin(call, index);
+      // all of them are waited for once the last has begun
+      outcome.catch(() => {});
+      begun.push(outcome);
+      if (clock.monotonic() - sinceMs < TURN_MS) continue;
+      await new Promise<void>((resume) => setImmediate(resume));
+      this.#call.signal.throwIfAborted();
+      sinceMs = clock.monotonic();
+    }
+    return begun;
+  }
+
+  async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {
+    const { record, underWay } = this.#call;
+    let run: ToolRun | null = null;
+    let isOver = false;
+    const spanId = this.#call.newSpanId();
+    const end = (how: Partial<ToolRun>): void => {
+      underWay.delete(cut);
+      if (isOver) return;
+      isOver = true;
+      if (run !== null) Object.assign(run, { totalMs: run.totalMs ?? this.#call.elapsedMs(), ...how });
+    };
+    // the record is told while it still runs, and changes no more
+    const cut = (): void => end({ code: asGatewayError(this.#call.signal.reason).code, isError: true });
+    underWay.add(cut);
+    const hear: Tell = (activity) => {
+      if (isOver) return;
+      const { type, server_label: server, tool, duration_ms: ms, error } = activity;
+      if (type === "tool_start") record.tools.push((run = { callId: call.id, server, tool, round, startMs: this.#call.elapsedMs(), totalMs: null, code: null, isError: false, resultBytes: null, spanId }));
+      else {
+        this.#runs[place] = { call_id: call.id, server_label: server, tool, round, status: type === "tool_end" ? "ok" : "error", duration_ms: ms ?? 0, ...(error !== undefined && { error }) };
+        if (run !== null) run.totalMs = this.#call.elapsedMs();
+      }
+      tell(activity);
+    };
+    try {
+      const outcome = await this.#session.run(call, round, hear, spanId);
+      end({ code: outcome.code, isError: outcome.isError, resultBytes: outcome.bytes });
+      return outcome;
+    } catch (thrown) {
+      end({ code: asGatewayError(thrown).code, isError: true });
+      throw thrown;
+    }
+  }
+
+  /** `x_gateway_mcp` of the answer. */
+  told(): JsonObject {
+    const replay = this.#session.replay(this.#request);
+    return { rounds: this.#call.record.rounds, calls: this.#runs, ...(replay.length > 0 && { replay }) };
+  }
+}
+
+/** The same, with one of its candidates before all others. */
+function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
+  for (const leg of legsOf(prepared)) {
+    const same = leg.candidates.find(({ key, variant, route, insteadOf }) => key === last.key && variant === last.variant && route.name === last.route.name && insteadOf === last.insteadOf);
+    if (same !== undefined) return { ...prepared, legs: [{ ...leg, label: `${same.target.name}, which answered before`, candidates: [same], stickyKey: null }, ...prepared.legs] };
+  }
+  return prepared;
+}
+
+function* legsOf({ legs, contentPolicyLegs, contextLeg }: Prepared): Generator<RouteLeg> {
+  yield* legs;
+  yield* contentPolicyLegs;
+  for (const { candidates } of legs)
+    for (const candidate of candidates) {
+      const leg = contextLeg(candidate);
+      if (leg !== null) yield leg;
+    }
+}

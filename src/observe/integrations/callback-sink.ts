@@ -1,0 +1,72 @@
+// Calls the functions of an operator's module, one after the other, in a thread that holds nothing else. The thread that serves calls watches over this one.
+import { pathToFileURL } from "node:url";
+import { systemClock } from "../../core/clock.ts";
+import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
+import type { CallbackSettings } from "./callback-settings.ts";
+import { type RecordedCall, SinkFault } from "./sink.ts";
+import type { Receiver } from "./sink-queue.ts";
+
+export type CallbackItem = { readonly kind: "end"; readonly call: RecordedCall } | { readonly kind: "start"; readonly told: CallStart } | { readonly kind: "chunk"; readonly told: StreamChunk };
+
+/** Functions that come back at once would follow each other without an end, and no sign of life would go out between them. */
+const TURN_MS = 50;
+
+const NAMES = ["onCallStart", "onCallEnd", "onStreamChunk"] as const;
+
+export async function openCallbackSink({ module, content, delivery }: Pick<CallbackSettings, "module" | "content" | "delivery">): Promise<Receiver<CallbackItem>> {
+  const callbacks = callbacksOf(await import(pathToFileURL(module).href));
+  const call = (item: CallbackItem): unknown => {
+    if (item.kind === "start") return callbacks.onCallStart?.(item.told);
+    if (item.kind === "chunk") return callbacks.onStreamChunk?.(item.told);
+    return callbacks.onCallEnd?.(item.call.record, content ? item.call.content : null);
+  };
+  return {
+    async deliver(items, signal) {
+      let rejected = 0;
+      let why = "";
+      let sinceMs = systemClock.monotonic();
+      for (const item of items) {
+        if (systemClock.monotonic() - sinceMs >= TURN_MS) {
+          await Bun.sleep(0);
+          sinceMs = systemClock.monotonic();
+        }
+        try {
+          // at the end of the process only
+          if (signal.aborted) throw signal.reason;
+          const doing = call(item);
+          if (doing instanceof Promise) await within(doing, delivery.timeoutMs, signal);
+        } catch (thrown) {
+          rejected += 1;
+          why = thrown instanceof Error ? thrown.message : String(thrown);
+        }
+      }
+      return { rejected, why };
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+function callbacksOf(module: unknown): Callbacks {
+  const exported = module as Record<string, unknown>;
+  const found = NAMES.filter((name) => typeof exported[name] === "function");
+  if (found.length === 0) throw new SinkFault(`the module exports none of ${NAMES.join(", ")}`, { isRetryable: false });
+  return Object.fromEntries(found.map((name) => [name, exported[name]])) as Callbacks;
+}
+
+async function within(doing: Promise<unknown>, timeoutMs: number, signal: AbortSignal): Promise<void> {
+  let end = (): void => {};
+  const late = new Promise<never>((_, reject) => {
+    const tooLate = (): void => reject(new Error(`it did not end within ${timeoutMs} ms`));
+    const timer = setTimeout(tooLate, timeoutMs);
+    signal.addEventListener("abort", tooLate);
+    end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", tooLate);
+    };
+  });
+  try {
+    await Promise.race([doing, late]);
+  } finally {
+    end();
+  }
+}

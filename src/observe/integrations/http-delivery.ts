@@ -1,0 +1,73 @@
+// Posts of sinks: no redirects, no proxy of the environment, an answer of which little is read, and a fault that says whether repeating helps.
+import type { Clock } from "../../core/clock.ts";
+import { retryAfterMs } from "../../wire/retry-after.ts";
+import { SinkFault } from "./sink.ts";
+
+export interface Post {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  /** What may be sent again after this status, where the receiver's protocol says it; else what is usual. */
+  readonly isRetryable?: (status: number) => boolean;
+}
+
+export interface Taken {
+  readonly status: number;
+  /** As much of the answer as may be read. */
+  readonly body: Uint8Array;
+}
+
+/** Of an answer; the rest is not read, nor waited for. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+const ANSWER_MS = 1000;
+/** Besides 5xx: it may be another time. RFC 9110 15.5, RFC 6585 4, RFC 8470 5.2 */
+const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
+
+const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status);
+
+/** Gives the answer where it is 2xx. Throws SinkFault. */
+export async function post({ url, headers, body, isRetryable = isTransient }: Post, signal: AbortSignal, clock: Pick<Clock, "now">): Promise<Taken> {
+  let response: Response;
+  try {
+    response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual", proxy: false, decompress: false } as BunFetchRequestInit);
+  } catch (thrown) {
+    throw asFault(thrown, signal);
+  }
+  const { status } = response;
+  if (status < 200 || status > 299) {
+    void response.body?.cancel().catch(() => {});
+    const waitMs = retryAfterMs((name) => response.headers.get(name), clock.now());
+    throw new SinkFault(status >= 300 && status < 400 ? `the receiver answers ${status}, and redirects are not followed` : `the receiver answers ${status}`, { isRetryable: isRetryable(status), retryAfterMs: waitMs });
+  }
+  return { status, body: await firstBytes(response) };
+}
+
+/** With the status the batch is taken: whoever talks for ever behind it, or breaks off, is sent nothing again for that. */
+async function firstBytes(response: Response): Promise<Uint8Array> {
+  const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
+  if (reader === undefined) return new Uint8Array();
+  const end = (): void => void reader.cancel().catch(() => {});
+  const timer = setTimeout(end, ANSWER_MS);
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  try {
+    while (size < MAX_ANSWER_BYTES) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      pieces.push(value);
+      size += value.length;
+    }
+  } catch {
+    // its begin is all there is
+  }
+  clearTimeout(timer);
+  if (size >= MAX_ANSWER_BYTES) end();
+  return Buffer.concat(pieces).subarray(0, MAX_ANSWER_BYTES);
+}
+
+/** Words of the runtime may hold the address, and that a key. */
+function asFault(thrown: unknown, signal: AbortSignal): SinkFault {
+  if (signal.aborted && signal.reason instanceof SinkFault) return signal.reason;
+  const { code } = (thrown ?? {}) as { readonly code?: unknown };
+  return new SinkFault(`the receiver cannot be reached${typeof code === "string" ? ` (${code})` : ""}`, { isRetryable: true });
+}

@@ -1,0 +1,32 @@
+// How a call goes from the thread that serves it to those that deliver its record: a line of text. JSON writes neither tabs nor line breaks, so they part its pieces.
+import type { CallContent } from "../../core/content.ts";
+import type { CallRecord } from "../../core/record.ts";
+import { parseRecord } from "../../wire/record-json.ts";
+import type { RecordedCall } from "./sink.ts";
+
+export type LineKind = "end" | "start" | "chunk";
+const LETTERS = { end: "e", start: "s", chunk: "c" } as const;
+const KINDS = new Map<string, LineKind>(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as LineKind]));
+
+/** `mask`: a bit for each integration of the thread that gets it. */
+export function lineOf(kind: LineKind, mask: number, json: string, contentJson: string | null): string {
+  return contentJson === null ? `${LETTERS[kind]}${mask}\t${json}` : `${LETTERS[kind]}${mask}\t${json}\t${contentJson}`;
+}
+
+export interface HandedLine {
+  readonly kind: LineKind;
+  readonly mask: number;
+  /** What is parsed to the value, with the content where there is one. */
+  readonly text: string;
+}
+
+export function readLine(line: string): HandedLine {
+  const tab = line.indexOf("\t");
+  return { kind: KINDS.get(line[0]!)!, mask: Number(line.slice(1, tab)), text: line.slice(tab + 1) };
+}
+
+export function recordedCall(text: string): RecordedCall {
+  const tab = text.indexOf("\t");
+  if (tab < 0) return { record: parseRecord<CallRecord>(text), content: null };
+  return { record: parseRecord<CallRecord>(text.slice(0, tab)), content: JSON.parse(text.slice(tab + 1)) as CallContent };
+}

@@ -1,0 +1,44 @@
+// Lines of the log when an integration begins to fail and is back: each once, and where the two take turns, as with a module that throws now and then, no more than one
+// pair a minute.
+import type { Clock } from "../../core/clock.ts";
+import type { Log } from "../log.ts";
+
+export interface IntegrationNewsTeller {
+  failing(words: string): void;
+  back(): void;
+}
+
+const PAUSE_MS = 60_000;
+/** Words of a module's own. */
+const MAX_WORDS = 1024;
+
+export function integrationNews(log: Pick<Log, "info" | "warn">, fields: Readonly<Record<string, unknown>>, clock: Pick<Clock, "monotonic">): IntegrationNewsTeller {
+  let words: string | null = null;
+  let isTold = false;
+  let quietUntilMs = Number.NEGATIVE_INFINITY;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+
+  const tell = (): void => {
+    timer = null;
+    if (words === null || isTold) return;
+    isTold = true;
+    quietUntilMs = clock.monotonic() + PAUSE_MS;
+    log.warn({ ...fields, error_detail: words.slice(0, MAX_WORDS) }, "an integration begins to fail");
+  };
+  return {
+    failing(why) {
+      words = why;
+      const waitMs = quietUntilMs - clock.monotonic();
+      if (waitMs <= 0) return tell();
+      if (isTold || timer !== null) return;
+      timer = setTimeout(tell, waitMs);
+      timer.unref();
+    },
+    back() {
+      words = null;
+      if (!isTold) return;
+      isTold = false;
+      log.info({ ...fields }, "an integration is back");
+    },
+  };
+}

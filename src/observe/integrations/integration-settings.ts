@@ -1,0 +1,31 @@
+// The section `integrations` of the configuration: where the records of calls go besides the log and the database. Each kind has its schema beside its sink.
+import { z } from "zod";
+import { type CallbackSettings, callbackSettings } from "./callback-settings.ts";
+import { type DatadogSettings, datadogSettings } from "./datadog-settings.ts";
+import { type JsonLinesSettings, jsonLinesSettings } from "./json-lines-settings.ts";
+import { MOST } from "../metrics/labels.ts";
+import { type LangfuseSettings, langfuseSettings } from "./langfuse-settings.ts";
+import { type OtlpSettings, otlpSettings } from "./otlp-settings.ts";
+import { type RecordsWebhookSettings, recordsWebhookSettings } from "./records-webhook-settings.ts";
+
+/** Those that are a sink in the thread of all sinks. */
+export type SinkSettings = JsonLinesSettings | RecordsWebhookSettings | OtlpSettings | LangfuseSettings | DatadogSettings;
+export type IntegrationSettings = SinkSettings | CallbackSettings;
+
+export interface Integration<T extends IntegrationSettings = IntegrationSettings> {
+  readonly name: string;
+  readonly settings: T;
+}
+
+/** Each has a bit in the line that is handed over. */
+const MAX_INTEGRATIONS = MOST.integration;
+const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
+const entry = z.discriminatedUnion("type", [otlpSettings, jsonLinesSettings, recordsWebhookSettings, langfuseSettings, datadogSettings, callbackSettings]);
+
+export const integrationsSection = z
+  .record(z.string().regex(NAME, "expected a letter, then letters, digits, - and _"), entry)
+  .refine((entries) => Object.keys(entries).length <= MAX_INTEGRATIONS, `at most ${MAX_INTEGRATIONS} integrations`)
+  .transform((entries): readonly Integration[] => Object.entries(entries).map(([name, settings]) => ({ name, settings })))
+  .prefault({})
+  .meta({ title: "Integrations", description: "Where the records of calls go besides the log and the database, each under a name: see [integrations](integrations/README.md). None of them slows or fails a call. Read at the start." });

@@ -1,0 +1,147 @@
+// The thread that delivers the records of calls, for all sinks together or for one module of the operator's alone. Lines come in blocks, each sink has a queue of its
+// own, and what became of them stands in counts that both threads see. Drivers are loaded here, and only those that are configured.
+import { heapSize } from "bun:jsc";
+import { parentPort, workerData } from "node:worker_threads";
+import { systemClock } from "../../core/clock.ts";
+import { parseRecord } from "../../wire/record-json.ts";
+import type { CallbackItem } from "./callback-sink.ts";
+import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
+import { type HandedLine, readLine, recordedCall } from "./integration-line.ts";
+import type { Integration } from "./integration-settings.ts";
+import { openSink } from "./open-sink.ts";
+import type { MetricsExport, MetricsWatch } from "./otlp-metrics.ts";
+import { ParsedCalls, type ParsedLine } from "./parsed-calls.ts";
+import { type QueueWatch, type Receiver, SinkQueue } from "./sink-queue.ts";
+import type { RecordedCall } from "./sink.ts";
+import type { TraceBase } from "./trace-fields.ts";
+
+export interface IntegrationSetup {
+  /** Several sinks, or one callback. */
+  readonly integrations: readonly Integration[];
+  readonly figures: SharedArrayBuffer;
+}
+
+/** Blocks of lines are plain strings. */
+export interface EndRequest {
+  readonly endWithinMs: number;
+}
+
+/** `integration` is its place in the setup. */
+export type IntegrationNews = { readonly kind: "failing"; readonly integration: number; readonly words: string } | { readonly kind: "back"; readonly integration: number } | { readonly kind: "ended" };
+
+const BEAT_MS = 250;
+/** Functions are called soon, and each has a time limit of its own: none stands over those that are called one after the other. */
+const CALLBACK_WAIT_MS = 10;
+const CALLBACK_BATCH_MS = 86_400_000;
+const MIB = 1024 * 1024;
+
+type Take = (line: HandedLine) => void;
+
+interface OpenQueue {
+  readonly take: Take;
+  readonly end: (withinMs: number) => Promise<void>;
+}
+
+function watchOf(integration: number, figures: SharedFigures, tell: (news: IntegrationNews) => void): QueueWatch {
+  return {
+    delivered: (calls) => figures.add(integration, "delivered", calls),
+    shed: (reason, calls) => figures.add(integration, reason, calls),
+    failed: () => figures.add(integration, "failures", 1),
+    retried: () => figures.add(integration, "retries", 1),
+    queued: (calls) => figures.set(integration, "queued", calls),
+    failing: (words) => {
+      figures.set(integration, "failing", 1);
+      tell({ kind: "failing", integration, words });
+    },
+    back: () => {
+      figures.set(integration, "failing", 0);
+      tell({ kind: "back", integration });
+    },
+  };
+}
+
+/** Whether its records are taken is not for its metrics to say. */
+function metricsWatch(integration: number, figures: SharedFigures, tell: (news: IntegrationNews) => void): MetricsWatch {
+  return {
+    failed: () => figures.add(integration, "failures", 1),
+    failing: (words) => tell({ kind: "failing", integration, words }),
+    back: () => tell({ kind: "back", integration }),
+  };
+}
+
+function openQueues(integrations: readonly Integration[], figures: SharedFigures, tell: (news: IntegrationNews) => void): readonly OpenQueue[] {
+  const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) => new SinkQueue<T>({ open, delivery: integration.settings.delivery, watch: watchOf(index, figures, tell), clock: systemClock, random: Math.random });
+  return integrations.map((integration, index): OpenQueue => {
+    const { settings } = integration;
+    if (settings.type === "callback") {
+      const queue = queueOf<CallbackItem>(index, { ...integration, settings: { ...settings, delivery: { ...settings.delivery, batchWaitMs: CALLBACK_WAIT_MS, timeoutMs: CALLBACK_BATCH_MS } } }, async () => (await import("./callback-sink.ts")).openCallbackSink(settings));
+      return { take: ({ kind, text }) => queue.add({ units: text.length, value: () => (kind === "end" ? { kind, call: recordedCall(text) } : { kind, told: parseRecord<never>(text) }) }), end: (ms) => queue.end(ms) };
+    }
+    const queue = queueOf<RecordedCall>(index, integration, () => openSink(settings));
+    const counting = "otlp" in settings && settings.otlp.metrics !== null ? openCounting(settings, metricsWatch(index, figures, tell)) : null;
+    return {
+      take(handed) {
+        const line = parsed.of(handed, integrations.length);
+        counting?.count(line);
+        queue.add({ units: line.units, value: () => line.taken(settings.content) });
+      },
+      async end(ms) {
+        await Promise.all([queue.end(ms), counting?.end(ms)]);
+      },
+    };
+  });
+}
+
+/** Figures are of all calls that come, also of those that the queue sheds. */
+function openCounting(settings: TraceBase, watch: MetricsWatch): { count(line: ParsedLine): void; end(withinMs: number): Promise<void> } {
+  let metrics: MetricsExport | null = null;
+  let early: ParsedLine[] = [];
+  const open = async (): Promise<void> => {
+    const { openMetricsExport } = await import("./otlp-metrics.ts");
+    metrics = openMetricsExport(settings, watch);
+    for (const line of early) metrics?.count(line.call().record);
+    early = [];
+  };
+  const opening = open();
+  return {
+    count: (line) => void (metrics === null ? early.push(line) : metrics.count(line.call().record)),
+    async end(withinMs) {
+      await opening;
+      await metrics?.end(withinMs);
+    },
+  };
+}
+
+/** Sinks that get the same line share what was parsed of it. */
+const parsed = new ParsedCalls();
+
+function takeBlock(block: string, queues: readonly OpenQueue[], figures: SharedFigures): void {
+  const lines = block.split("\n");
+  for (const text of lines) {
+    const line = readLine(text);
+    for (let index = 0; index < queues.length; index++) if ((line.mask & (1 << index)) !== 0) queues[index]!.take(line);
+  }
+  figures.addShared("unitsRead", block.length);
+  figures.addShared("callsRead", lines.length);
+}
+
+if (parentPort !== null) {
+  const port = parentPort;
+  const { integrations, figures: buffer } = workerData as IntegrationSetup;
+  const figures = sharedFigures(integrations.length, buffer);
+  const queues = openQueues(integrations, figures, (news) => port.postMessage(news));
+  const beat = (): void => {
+    figures.addShared("beats", 1);
+    figures.setShared("heapMib", Math.ceil(heapSize() / MIB));
+  };
+  beat();
+  setInterval(beat, BEAT_MS);
+  const end = async (withinMs: number): Promise<void> => {
+    await Promise.all(queues.map((queue) => queue.end(withinMs)));
+    port.postMessage({ kind: "ended" } satisfies IntegrationNews);
+  };
+  port.on("message", (message: string | EndRequest) => {
+    if (typeof message === "string") takeBlock(message, queues, figures);
+    else void end(message.endWithinMs);
+  });
+}

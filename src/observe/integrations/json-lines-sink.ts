@@ -1,0 +1,158 @@
+// Calls as lines of JSON in a file, which is put aside by size and age, compressed, and removed in the end. https://jsonlines.org
+// A batch stands in the file whole, or is cut off again and tried later; a line that a killed process left half written is cut at the next start.
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import { callJson } from "../call-json.ts";
+import type { JsonLinesSettings } from "./json-lines-settings.ts";
+import type { Sink } from "./sink.ts";
+
+const OWNER_ONLY = 0o600;
+const TAIL_BYTES = 64 * 1024;
+const NEWLINE = 10;
+const HALF = ".partial";
+
+export type JsonLinesFile = Pick<JsonLinesSettings, "path" | "maxBytes" | "rotateMs" | "keepFiles" | "compress">;
+
+export async function openJsonLinesSink(settings: JsonLinesFile, clock: Pick<Clock, "now"> = systemClock): Promise<Sink> {
+  const sink = new LineFile(settings, clock);
+  await sink.start();
+  return sink;
+}
+
+interface OpenFile {
+  readonly handle: FileHandle;
+  readonly inode: number;
+  readonly bornMs: number;
+  size: number;
+}
+
+/** One file, and those that were put aside. A class, because it lives as long as its file is open. */
+class LineFile implements Sink {
+  readonly #settings: JsonLinesFile;
+  readonly #path: string;
+  readonly #clock: Pick<Clock, "now">;
+  #file: OpenFile | null = null;
+  /** Compression goes on beside the writing. */
+  #tidying: Promise<void> = Promise.resolve();
+
+  constructor(settings: JsonLinesFile, clock: Pick<Clock, "now">) {
+    this.#settings = settings;
+    this.#path = resolve(settings.path);
+    this.#clock = clock;
+  }
+
+  async start(): Promise<void> {
+    this.#file = await this.#open();
+    this.#tidy();
+  }
+
+  async deliver(calls: Parameters<Sink["deliver"]>[0]): Promise<void> {
+    const bytes = Buffer.from(`${calls.map(callJson).join("\n")}\n`);
+    const file = await this.#current(bytes.length);
+    try {
+      let written = 0;
+      while (written < bytes.length) written += (await file.handle.write(bytes, written, bytes.length - written)).bytesWritten;
+      file.size += bytes.length;
+    } catch (fault) {
+      // half a line would make the next one unreadable
+      await file.handle.truncate(file.size).catch(() => {});
+      throw fault;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.handle.close();
+    this.#file = null;
+    await this.#tidying;
+  }
+
+  /** The file that so many more bytes go to. */
+  async #current(more: number): Promise<OpenFile> {
+    const { maxBytes, rotateMs } = this.#settings;
+    let file = this.#file;
+    const found = file === null ? null : await stat(this.#path).catch(() => null);
+    if (file !== null && found?.ino === file.inode) file.size = found.size;
+    // somebody has moved or removed it
+    else if (file !== null) {
+      this.#file = null;
+      await file.handle.close();
+      file = null;
+    }
+    file ??= this.#file = await this.#open();
+    const isOld = rotateMs !== null && this.#clock.now() - file.bornMs >= rotateMs;
+    if (file.size === 0 || (file.size + more <= maxBytes && !isOld)) return file;
+    this.#file = null;
+    await file.handle.close();
+    await rename(this.#path, await this.#asideName());
+    this.#tidy();
+    return (this.#file = await this.#open());
+  }
+
+  async #open(): Promise<OpenFile> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const handle = await open(this.#path, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, OWNER_ONLY);
+    try {
+      const { ino, size, birthtimeMs, mtimeMs } = await handle.stat();
+      const whole = await wholeLines(handle, size);
+      if (whole < size) await handle.truncate(whole);
+      // not every file system knows when a file was made
+      const bornMs = size === 0 ? this.#clock.now() : birthtimeMs > 0 ? birthtimeMs : mtimeMs;
+      return { handle, inode: ino, bornMs, size: whole };
+    } catch (fault) {
+      await handle.close();
+      throw fault;
+    }
+  }
+
+  async #asideName(): Promise<string> {
+    const stamp = new Date(this.#clock.now()).toISOString().replaceAll(":", "-");
+    const taken = new Set(await readdir(dirname(this.#path)));
+    for (let count = 0; ; count++) {
+      const name = `${basename(this.#path)}.${stamp}${count === 0 ? "" : `-${count}`}`;
+      if (!taken.has(name) && !taken.has(`${name}.gz`)) return join(dirname(this.#path), name);
+    }
+  }
+
+  /** Compresses what was put aside, also by an earlier process, and removes what is too much. Another time where it fails now. */
+  #tidy(): void {
+    this.#tidying = this.#tidying.then(() => this.#tidyNow()).catch(() => {});
+  }
+
+  async #tidyNow(): Promise<void> {
+    const folder = dirname(this.#path);
+    const prefix = `${basename(this.#path)}.`;
+    const names = (await readdir(folder)).filter((name) => name.startsWith(prefix) && ASIDE.test(name.slice(prefix.length))).toSorted();
+    for (const name of names.filter((each) => each.endsWith(HALF))) await rm(join(folder, name), { force: true });
+    const aside = names.filter((name) => !name.endsWith(HALF));
+    const surplus = aside.slice(0, Math.max(0, aside.length - this.#settings.keepFiles));
+    for (const name of surplus) await rm(join(folder, name), { force: true });
+    if (!this.#settings.compress) return;
+    for (const name of aside.slice(surplus.length).filter((each) => !each.endsWith(".gz"))) await compress(join(folder, name));
+  }
+}
+
+const ASIDE = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z(-\d+)?(\.gz)?(\.partial)?$/;
+
+async function compress(path: string): Promise<void> {
+  const half = `${path}.gz${HALF}`;
+  await pipeline(createReadStream(path), createGzip(), createWriteStream(half, { mode: OWNER_ONLY }));
+  await rename(half, `${path}.gz`);
+  await rm(path, { force: true });
+}
+
+/** Bytes up to the last line break. */
+async function wholeLines(handle: FileHandle, size: number): Promise<number> {
+  const buffer = Buffer.alloc(TAIL_BYTES);
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - TAIL_BYTES);
+    const { bytesRead } = await handle.read(buffer, 0, end - start, start);
+    const at = buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE);
+    if (at >= 0) return start + at + 1;
+    end = start;
+  }
+  return 0;
+}

@@ -1,0 +1,77 @@
+// Traces of calls for Langfuse, over its intake of OpenTelemetry's protocol, with the attributes that it has places of its own for.
+// https://langfuse.com/integrations/native/opentelemetry#property-mapping
+import type { Clock } from "../../core/clock.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { RecordedCall, Sink } from "./sink.ts";
+import type { LangfuseSettings } from "./langfuse-settings.ts";
+import { type Attributes, cut, prefixed } from "./otlp/attributes.ts";
+import { openTraceSink } from "./otlp-sink.ts";
+import type { Dialect } from "./otlp/call-spans.ts";
+import type { SpanPart } from "./otlp/record-spans.ts";
+import { inputMessage, outputMessage } from "./otlp/said-content.ts";
+
+export function openLangfuseSink(settings: LangfuseSettings, clock?: Pick<Clock, "now">): Sink {
+  return openTraceSink(settings, [langfuse(settings.fields)], clock);
+}
+
+/** What is the whole trace's stands on each of its spans: it is looked for there. */
+export function langfuse(fields: LangfuseSettings["fields"]): Dialect {
+  return (call, part) => ({ ...traceAttributes(call, fields, part), ...observationAttributes(call, part) });
+}
+
+/** Of a span below that of the call: a call may have hundreds, and its metadata 64 KiB. */
+const MAX_REPEATED = 50;
+/** Langfuse's own bound of what is repeated. Characters. */
+const MAX_REPEATED_WORDS = 200;
+
+/** Of all tags together. */
+const MAX_REPEATED_TAGS = 1024;
+
+function traceAttributes({ record: { endUser, metadata } }: RecordedCall, fields: LangfuseSettings["fields"], part: SpanPart): Attributes {
+  const isWhole = part.of === "call";
+  const tags = metadata?.[fields.tags];
+  const hasTags = Array.isArray(tags) && tags.every((tag) => typeof tag === "string") && (isWhole || JSON.stringify(tags).length <= MAX_REPEATED_TAGS);
+  return {
+    "langfuse.trace.name": textOf(metadata, fields.traceName),
+    "langfuse.user.id": endUser ?? undefined,
+    "langfuse.session.id": textOf(metadata, fields.session),
+    "langfuse.trace.tags": hasTags ? tags : undefined,
+    ...prefixed("langfuse.trace.metadata.", isWhole ? metadata : repeated(metadata)),
+  };
+}
+
+function repeated(metadata: JsonObject | null): JsonObject | null {
+  if (metadata === null) return null;
+  const short = Object.entries(metadata).filter(([name, value]) => name.length <= MAX_REPEATED_WORDS && (typeof value === "string" ? value : JSON.stringify(value)).length <= MAX_REPEATED_WORDS);
+  return Object.fromEntries(short.slice(0, MAX_REPEATED));
+}
+
+function textOf(metadata: JsonObject | null, field: string): string | undefined {
+  const value = metadata !== null && Object.hasOwn(metadata, field) ? metadata[field] : undefined;
+  return typeof value === "string" && value !== "" ? cut(value) : undefined;
+}
+
+function observationAttributes({ record, content }: RecordedCall, part: SpanPart): Attributes {
+  if (part.of === "tool") return { "langfuse.observation.type": "tool", ...level(part.run.isError, part.run.code) };
+  if (part.of === "attempt") {
+    const { attempt, isAnswer } = part;
+    const cameMs = attempt.firstContentMs;
+    return {
+      "langfuse.observation.type": "generation",
+      "langfuse.observation.completion_start_time": record.stream && cameMs !== null ? JSON.stringify(new Date(record.startedAtMs + cameMs).toISOString()) : undefined,
+      // the sum of all attempts: where there was one it is its own
+      "langfuse.observation.cost_details": isAnswer && record.attempts.length === 1 && record.cost !== null ? JSON.stringify({ total: record.cost.nanoUsd / 1e9 }) : undefined,
+      ...level(attempt.code !== null, attempt.code),
+    };
+  }
+  return {
+    // with a model of its own it would be taken for one more answer, and be paid twice
+    "langfuse.observation.type": "span",
+    ...level(record.code !== null, record.code),
+    ...(content !== null && { "langfuse.observation.input": JSON.stringify(content.messages.map(inputMessage)), "langfuse.observation.output": JSON.stringify(content.answers.map(outputMessage)) }),
+  };
+}
+
+function level(isFailed: boolean, code: string | null): Attributes {
+  return isFailed ? { "langfuse.observation.level": "ERROR", "langfuse.observation.status_message": code ?? undefined } : {};
+}

@@ -1,0 +1,49 @@
+// Traces of calls over OpenTelemetry's protocol. Metrics go their own way (otlp-metrics.ts): they are of all calls, also of those that are shed here.
+import type { Clock } from "../../core/clock.ts";
+import { systemClock } from "../../core/clock.ts";
+import { ProtobufWriter } from "../../wire/protobuf.ts";
+import { exportTo } from "./otlp/exporter.ts";
+import { openInference } from "./otlp/open-inference.ts";
+import { type Dialect, spansOf } from "./otlp/call-spans.ts";
+import { saidContent } from "./otlp/said-content.ts";
+import { type EncodedSpan, encodeSpans } from "./otlp/span.ts";
+import type { OtlpSettings } from "./otlp-settings.ts";
+import { type RecordedCall, type Rejected, type Sink, SinkFault } from "./sink.ts";
+import type { TraceBase } from "./trace-fields.ts";
+import { isSent } from "../tracing.ts";
+
+export function openOtlpSink(settings: OtlpSettings, clock?: Pick<Clock, "now">): Sink {
+  return openTraceSink(settings, settings.openInference ? [saidContent, openInference] : [saidContent], clock);
+}
+
+const NO_SINK: Sink = { deliver: () => Promise.resolve(), close: () => Promise.resolve() };
+
+/** For whoever receives that protocol. */
+export function openTraceSink({ otlp: { traces, resource, gzip }, trace }: Pick<TraceBase, "otlp" | "trace">, dialects: readonly Dialect[], clock: Pick<Clock, "now"> = systemClock): Sink {
+  if (traces === null) return NO_SINK;
+  const writer = new ProtobufWriter();
+  /** A record of which no spans can be made would be none the better for another try. Throws SinkFault. */
+  const encoded = (calls: readonly RecordedCall[]) => {
+    try {
+      const spans: EncodedSpan[] = [];
+      let sent = 0;
+      for (const call of calls) {
+        if (call.record.trace === null || !isSent(call.record.trace, trace.sampleRatio)) continue;
+        const own = spansOf(call, dialects);
+        if (own.length > 0) sent += 1;
+        spans.push(...own);
+      }
+      return { spans, sent, message: encodeSpans(writer, { attributes: resource }, spans) };
+    } catch (thrown) {
+      throw new SinkFault(`spans could not be made: ${thrown instanceof Error ? thrown.message : String(thrown)}`, { isRetryable: false });
+    }
+  };
+  const deliver = async (calls: readonly RecordedCall[], signal: AbortSignal): Promise<Rejected | undefined> => {
+    const { spans, sent, message } = encoded(calls);
+    const partial = spans.length === 0 ? null : await exportTo({ ...traces, gzip }, message, signal, clock);
+    if (partial === null) return undefined;
+    // it counts spans, and calls are what is counted here
+    return { rejected: Math.min(sent, Math.ceil((partial.rejected / spans.length) * sent)), why: `the receiver did not take ${partial.rejected} spans${partial.message === "" ? "" : `: ${partial.message}`}` };
+  };
+  return { deliver, close: () => Promise.resolve() };
+}

@@ -1,0 +1,92 @@
+// Attributes of spans, points and resources, and their protobuf form. https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/common/v1/common.proto
+import type { Json, JsonObject } from "../../../core/json.ts";
+import { ProtobufWriter } from "../../../wire/protobuf.ts";
+
+/** A number that is a double by its name also where it is a whole one. */
+export interface Double {
+  readonly double: number;
+}
+
+export type AttributeValue = string | boolean | number | readonly string[] | Double;
+/** What is undefined is not there. */
+export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
+
+/** Texts that callers and providers choose are cut here, as in the log. Characters. */
+const MAX_WORDS = 1024;
+
+export function cut(words: string): string;
+export function cut(words: string | null | undefined): string | undefined;
+export function cut(words: string | null | undefined): string | undefined {
+  if (words === null || words === undefined) return undefined;
+  return words.length <= MAX_WORDS ? words : words.slice(0, MAX_WORDS);
+}
+
+/** What a client sent as JSON, as it is where an attribute can hold it, else as JSON text. */
+export function attributeOf(value: Json): AttributeValue | undefined {
+  if (value === null) return undefined;
+  if (typeof value !== "object") return value;
+  return Array.isArray(value) && value.every((item) => typeof item === "string") ? value : JSON.stringify(value);
+}
+
+/** The fields of an object of the client's, each under the prefix. */
+export function prefixed(prefix: string, object: JsonObject | null): Attributes {
+  const attributes: Record<string, AttributeValue | undefined> = {};
+  for (const name in object) attributes[prefix + name] = attributeOf(object[name]!);
+  return attributes;
+}
+
+/** Of the same name the later ones win. */
+export function merged(parts: readonly Attributes[]): Attributes {
+  return Object.assign({}, ...parts) as Attributes;
+}
+
+export function writeAttributes(writer: ProtobufWriter, field: number, attributes: Attributes): void {
+  for (const key in attributes) {
+    const value = attributes[key];
+    if (value === undefined) continue;
+    const start = writer.begin(field);
+    writer.raw(keyField(key));
+    const any = writer.begin(2);
+    writeValue(writer, value);
+    writer.end(any);
+    writer.end(start);
+  }
+}
+
+/** Keys are few and come in every span: spelled once. Those of clients are none of the few. */
+const keyFields = new Map<string, Uint8Array>();
+const MAX_KEYS = 512;
+const KEY_WRITER = new ProtobufWriter();
+
+function keyField(key: string): Uint8Array {
+  const known = keyFields.get(key);
+  if (known !== undefined) return known;
+  KEY_WRITER.clear();
+  KEY_WRITER.text(1, key);
+  const field = KEY_WRITER.bytes();
+  if (keyFields.size < MAX_KEYS) keyFields.set(key, field);
+  return field;
+}
+
+function writeValue(writer: ProtobufWriter, value: AttributeValue): void {
+  if (typeof value === "string") writer.text(1, value);
+  else if (typeof value === "number") writeNumber(writer, value);
+  else if (typeof value === "boolean") writer.boolean(2, value);
+  else if ("double" in value) writer.double(4, value.double);
+  else writeTexts(writer, value);
+}
+
+function writeNumber(writer: ProtobufWriter, value: number): void {
+  if (Number.isSafeInteger(value)) writer.integer(3, value);
+  else writer.double(4, value);
+}
+
+function writeTexts(writer: ProtobufWriter, texts: readonly string[]): void {
+  const array = writer.begin(5);
+  for (const text of texts) {
+    const any = writer.begin(1);
+    writer.text(1, text);
+    writer.end(any);
+  }
+  writer.end(array);
+}

@@ -1,0 +1,166 @@
+// Counters and histograms that are kept as sums and exported now and then, and their protobuf form.
+// https://opentelemetry.io/docs/specs/otel/metrics/data-model/ https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/metrics/v1/metrics.proto
+import type { ProtobufWriter } from "../../../wire/protobuf.ts";
+import { type Attributes, writeAttributes } from "./attributes.ts";
+import { type Resource, writeResource, writeScope } from "./span.ts";
+
+export interface Instrument {
+  readonly name: string;
+  readonly description: string;
+  /** https://ucum.org */
+  readonly unit: string;
+  /** Upper bounds of a histogram's buckets; null: a counter. */
+  readonly bounds: readonly number[] | null;
+}
+
+/** `cumulative`: each export says all since the start. `delta`: what came since the last one. */
+export type Temporality = "cumulative" | "delta";
+
+interface Point {
+  readonly attributes: Attributes;
+  sum: number;
+  /** Of a histogram. */
+  count: number;
+  min: number;
+  max: number;
+  readonly buckets: number[];
+}
+
+type Points = Map<string, Point>;
+
+export interface Collected {
+  readonly startMs: number;
+  readonly points: ReadonlyMap<Instrument, Points>;
+}
+
+/** OpenTelemetry's own default; beyond it all others are one series. */
+const MAX_SERIES = 2000;
+const OVERFLOW: Attributes = { "otel.metric.overflow": true };
+const OVERFLOW_KEY = "overflow";
+
+export class MetricSums {
+  readonly #temporality: Temporality;
+  #startMs: number;
+  #points = new Map<Instrument, Points>();
+
+  constructor(temporality: Temporality, nowMs: number) {
+    this.#temporality = temporality;
+    this.#startMs = nowMs;
+  }
+
+  /** `key` tells the series of an instrument apart; its attributes are made where it is new. */
+  add(instrument: Instrument, key: string, value: number, attributes: () => Attributes): void {
+    const point = this.#point(instrument, key, attributes);
+    point.sum += value;
+    if (instrument.bounds === null) return;
+    point.count += 1;
+    if (value < point.min) point.min = value;
+    if (value > point.max) point.max = value;
+    point.buckets[bucketOf(value, instrument.bounds)]! += 1;
+  }
+
+  #point(instrument: Instrument, key: string, attributes: () => Attributes): Point {
+    let points = this.#points.get(instrument);
+    if (points === undefined) this.#points.set(instrument, (points = new Map()));
+    const known = points.get(key);
+    if (known !== undefined) return known;
+    if (points.size >= MAX_SERIES && key !== OVERFLOW_KEY) return this.#point(instrument, OVERFLOW_KEY, () => OVERFLOW);
+    const point: Point = { attributes: attributes(), sum: 0, count: 0, min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY, buckets: instrument.bounds === null ? [] : Array.from({ length: instrument.bounds.length + 1 }, () => 0) };
+    points.set(key, point);
+    return point;
+  }
+
+  /** What is to be exported now. */
+  collect(nowMs: number): Collected {
+    const collected: Collected = { startMs: this.#startMs, points: this.#points };
+    if (this.#temporality === "delta") {
+      this.#points = new Map();
+      this.#startMs = nowMs;
+    }
+    return collected;
+  }
+
+  /** It could not be exported: it goes with the next. */
+  restore(collected: Collected): void {
+    if (this.#temporality === "cumulative") return;
+    this.#startMs = collected.startMs;
+    for (const [instrument, points] of collected.points) for (const [key, point] of points) merge(this.#point(instrument, key, () => point.attributes), point);
+  }
+}
+
+function merge(into: Point, from: Point): void {
+  into.sum += from.sum;
+  into.count += from.count;
+  into.min = Math.min(into.min, from.min);
+  into.max = Math.max(into.max, from.max);
+  for (const [index, count] of from.buckets.entries()) into.buckets[index]! += count;
+}
+
+/** A bound belongs to the bucket below it. */
+function bucketOf(value: number, bounds: readonly number[]): number {
+  let index = 0;
+  while (index < bounds.length && value > bounds[index]!) index += 1;
+  return index;
+}
+
+/** It stands until something else is written. Null: nothing has been counted. */
+export function encodeMetrics(writer: ProtobufWriter, { attributes }: Resource, { startMs, points }: Collected, temporality: Temporality, nowMs: number): Uint8Array<ArrayBuffer> | null {
+  if (points.size === 0) return null;
+  writer.clear();
+  const resourceMetrics = writer.begin(1);
+  writeResource(writer, attributes);
+  const scopeMetrics = writer.begin(2);
+  writeScope(writer);
+  for (const [instrument, series] of points) writeMetric(writer, instrument, series.values(), { startMs, nowMs, temporality });
+  writer.end(scopeMetrics);
+  writer.end(resourceMetrics);
+  return writer.written;
+}
+
+interface Interval {
+  readonly startMs: number;
+  readonly nowMs: number;
+  readonly temporality: Temporality;
+}
+
+const TEMPORALITIES = { delta: 1, cumulative: 2 } as const;
+const SUM = 7;
+const HISTOGRAM = 9;
+
+function writeMetric(writer: ProtobufWriter, instrument: Instrument, points: Iterable<Point>, interval: Interval): void {
+  const { name, description, unit, bounds } = instrument;
+  const metric = writer.begin(2);
+  writer.text(1, name);
+  writer.text(2, description);
+  writer.text(3, unit);
+  const data = writer.begin(bounds === null ? SUM : HISTOGRAM);
+  for (const point of points) {
+    const start = writer.begin(1);
+    if (bounds === null) writeNumber(writer, point, interval);
+    else writeHistogram(writer, point, bounds, interval);
+    writer.end(start);
+  }
+  writer.integer(2, TEMPORALITIES[interval.temporality]);
+  if (bounds === null) writer.boolean(3, true);
+  writer.end(data);
+  writer.end(metric);
+}
+
+function writeNumber(writer: ProtobufWriter, { attributes, sum }: Point, { startMs, nowMs }: Interval): void {
+  writer.nanoseconds(2, startMs);
+  writer.nanoseconds(3, nowMs);
+  writer.fixed64(6, sum);
+  writeAttributes(writer, 7, attributes);
+}
+
+function writeHistogram(writer: ProtobufWriter, { attributes, sum, count, min, max, buckets }: Point, bounds: readonly number[], { startMs, nowMs }: Interval): void {
+  writer.nanoseconds(2, startMs);
+  writer.nanoseconds(3, nowMs);
+  writer.fixed64(4, count);
+  writer.double(5, sum);
+  writer.packedFixed64(6, buckets);
+  writer.packedDouble(7, bounds);
+  writeAttributes(writer, 9, attributes);
+  writer.double(11, min);
+  writer.double(12, max);
+}

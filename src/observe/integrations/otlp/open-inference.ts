@@ -1,0 +1,53 @@
+// The attributes of OpenInference beside those of OpenTelemetry, for receivers that read these. https://arize-ai.github.io/openinference/spec/semantic_conventions.html
+import type { Message, ToolCall, Usage } from "../../../core/chat.ts";
+import type { CallContent, SaidAnswer } from "../../../core/content.ts";
+import type { CallRecord } from "../../../core/record.ts";
+import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
+import type { Dialect } from "./call-spans.ts";
+
+export const openInference: Dialect = ({ record, content }, part) => {
+  if (part.of === "tool") return { "openinference.span.kind": "TOOL", "tool.name": cut(part.run.tool), "tool_call.id": cut(part.run.callId) };
+  if (part.of === "call") return { "openinference.span.kind": "CHAIN", ...callAttributes(record), ...(content !== null && contentAttributes(content)) };
+  const { provider, vendor, model, usage } = part.attempt;
+  return { "openinference.span.kind": "LLM", "llm.provider": vendor ?? provider, "llm.system": vendor ?? provider, "llm.model_name": cut(model), ...tokenCounts(usage) };
+};
+
+function callAttributes({ endUser, metadata }: CallRecord): Attributes {
+  return { "user.id": endUser ?? undefined, metadata: metadata === null ? undefined : JSON.stringify(metadata) };
+}
+
+function tokenCounts(usage: Usage | null): Attributes {
+  if (usage === null) return {};
+  const count = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+  return {
+    "llm.token_count.prompt": usage.prompt_tokens,
+    "llm.token_count.completion": usage.completion_tokens,
+    "llm.token_count.total": usage.total_tokens,
+    "llm.token_count.prompt_details.cache_read": count(usage.prompt_tokens_details?.cached_tokens),
+    "llm.token_count.prompt_details.cache_write": count(usage.prompt_tokens_details?.cache_write_tokens),
+    "llm.token_count.completion_details.reasoning": count(usage.completion_tokens_details?.reasoning_tokens),
+  };
+}
+
+function contentAttributes({ messages, answers }: CallContent): Attributes {
+  const attributes: Record<string, AttributeValue | undefined> = {
+    "input.value": JSON.stringify({ messages }), "input.mime_type": "application/json",
+    "output.value": JSON.stringify(answers), "output.mime_type": "application/json",
+  };
+  for (const [index, message] of messages.entries()) Object.assign(attributes, messageAttributes(`llm.input_messages.${index}.message.`, message));
+  for (const [index, answer] of answers.entries()) Object.assign(attributes, messageAttributes(`llm.output_messages.${index}.message.`, messageOf(answer)));
+  return attributes;
+}
+
+function messageOf({ content, toolCalls }: SaidAnswer): Message {
+  return { role: "assistant", content, ...(toolCalls.length > 0 && { tool_calls: toolCalls }) };
+}
+
+function messageAttributes(prefix: string, { role, content, name, tool_calls: calls = [], tool_call_id: callId }: Message): Attributes {
+  const text = content === null || content === undefined || typeof content === "string" ? content : JSON.stringify(content);
+  return { [`${prefix}role`]: role, [`${prefix}content`]: text ?? undefined, [`${prefix}name`]: name, [`${prefix}tool_call_id`]: callId, ...merged(calls.map((call, index) => callOf(`${prefix}tool_calls.${index}.tool_call.`, call))) };
+}
+
+function callOf(prefix: string, { id, function: called }: ToolCall): Attributes {
+  return { [`${prefix}id`]: id, [`${prefix}function.name`]: called?.name, [`${prefix}function.arguments`]: called?.arguments };
+}

@@ -1,0 +1,211 @@
+// The spans of a record: one of the whole, one under it for each attempt and for each tool. Names are those of OpenTelemetry's conventions for generative AI and MCP
+// (https://opentelemetry.io/docs/specs/semconv/gen-ai/), what is the gateway's own stands under `dragoman.`, and the client's metadata under a prefix of its own.
+import type { Usage } from "../../../core/chat.ts";
+import type { Attempt, CallRecord, UsageSource } from "../../../core/record.ts";
+import type { ToolRun } from "../../../core/tool.ts";
+import type { TraceContext } from "../../../core/trace.ts";
+import { type Attributes, cut, type Double, prefixed } from "./attributes.ts";
+import type { Span } from "./span.ts";
+
+export type SpanPart =
+  | { readonly of: "call" }
+  | { readonly of: "attempt"; readonly attempt: Attempt; readonly isAnswer: boolean }
+  | { readonly of: "tool"; readonly run: ToolRun };
+
+/** A span, and what of the call it tells. */
+export interface RecordSpan {
+  readonly part: SpanPart;
+  readonly span: Span;
+}
+
+/** Ends that an attempt or a tool came to from this side: no failure of its own. */
+const ENDED_HERE: ReadonlySet<string | null> = new Set(["superseded", "client_closed"]);
+const CALL: SpanPart = { of: "call" };
+
+/** Of a call that is traced, without what receivers have names of their own for. */
+export function recordSpans(record: CallRecord, trace: TraceContext): readonly RecordSpan[] {
+  const answer = answeringAttempt(record);
+  const spans: RecordSpan[] = [{ part: CALL, span: callSpan(record, trace, callAttributes(record)) }];
+  for (const [index, attempt] of record.attempts.entries()) {
+    const { spanId } = attempt;
+    const isAnswer = attempt === answer;
+    if (spanId !== null) spans.push({ part: { of: "attempt", attempt, isAnswer }, span: attemptSpan(record, trace, { ...attempt, spanId }, attemptAttributes(record, attempt, index, isAnswer)) });
+  }
+  for (const run of record.tools) {
+    const { spanId } = run;
+    if (spanId !== null) spans.push({ part: { of: "tool", run }, span: toolSpan(record, trace, { ...run, spanId }, toolAttributes(run)) });
+  }
+  return spans;
+}
+
+/** The one whose answer the client got; null: none. */
+function answeringAttempt({ attempts, code }: CallRecord): Attempt | null {
+  return code === null ? (attempts.findLast((attempt) => attempt.code === null) ?? null) : null;
+}
+
+function callSpan(record: CallRecord, trace: TraceContext, attributes: Attributes): Span {
+  const { startedAtMs, totalMs, status, code } = record;
+  return {
+    traceId: trace.traceId, spanId: trace.spanId, parentSpanId: trace.parentSpanId, hasRemoteParent: trace.parentSpanId !== null, traceState: trace.state,
+    // no name that a caller made up
+    name: record.model === null || code !== null ? "chat" : `chat ${cut(record.model)}`,
+    kind: "server",
+    startMs: startedAtMs,
+    endMs: startedAtMs + totalMs,
+    attributes,
+    // what is the caller's own doing is no error of this service
+    error: status >= 500 ? (code ?? String(status)) : null,
+  };
+}
+
+function callAttributes(record: CallRecord): Attributes {
+  const { code, usage, cost } = record;
+  return {
+    "gen_ai.provider.name": vendorOf(record),
+    "gen_ai.request.model": cut(record.modelAsked),
+    "gen_ai.request.stream": record.stream || undefined,
+    "gen_ai.response.model": code === null ? cut(record.model) : undefined,
+    "gen_ai.response.finish_reasons": finishReasons(record),
+    "gen_ai.response.time_to_first_chunk": record.stream ? seconds(record.firstContentMs) : undefined,
+    "error.type": code ?? undefined,
+    "http.request.method": "POST",
+    "http.route": "/api/v1/chat/completions",
+    "http.response.status_code": sentStatus(record),
+    "dragoman.trace_id": record.traceId,
+    "dragoman.tenant": record.tenantId ?? undefined,
+    "dragoman.project": record.projectId ?? undefined,
+    "dragoman.user": record.userId ?? undefined,
+    "dragoman.end_user": record.endUser ?? undefined,
+    "dragoman.token": record.tokenId ?? undefined,
+    "dragoman.provider": record.provider ?? undefined,
+    "dragoman.route": record.route ?? undefined,
+    "dragoman.client_request_id": record.clientRequestId ?? undefined,
+    "dragoman.snapshot": record.snapshotVersion,
+    "dragoman.attempts": record.attempts.length,
+    "dragoman.rounds": record.rounds > 1 ? record.rounds : undefined,
+    // the sum: under OpenTelemetry's own names it would be counted beside that of the attempts
+    "dragoman.usage.prompt_tokens": usage?.prompt_tokens,
+    "dragoman.usage.completion_tokens": usage?.completion_tokens,
+    "dragoman.usage.total_tokens": usage?.total_tokens,
+    "dragoman.usage.source": record.usageSource ?? undefined,
+    "dragoman.cost.nano_usd": cost?.nanoUsd,
+    "dragoman.cost.price_id": cost?.priceId,
+    "dragoman.own_ms": double(record.ownMs),
+    "dragoman.cancelled": record.cancelled || undefined,
+    "dragoman.warnings": record.warnings.length === 0 ? undefined : record.warnings,
+    "dragoman.policies": record.policies.length === 0 ? undefined : record.policies.map(({ name, effect }) => `${name} ${effect}`),
+    "dragoman.limits.refused": refusedLimits(record),
+    ...prefixed("dragoman.metadata.", record.metadata),
+  };
+}
+
+/** The status that the client got: a stream that failed behind its first content, or was left there, had 200 by then. */
+export function sentStatus({ stream, status, firstContentMs }: Pick<CallRecord, "stream" | "status" | "firstContentMs">): number {
+  return stream && firstContentMs !== null ? 200 : status;
+}
+
+/** Whose answer it is, or who was tried last; of a call that came to no attempt there is none to name. */
+export function vendorOf({ provider, attempts }: Pick<CallRecord, "provider" | "attempts">): string | undefined {
+  const attempt = attempts.findLast((each) => each.provider === provider);
+  return attempt === undefined ? undefined : (attempt.vendor ?? attempt.provider);
+}
+
+function refusedLimits({ limits }: CallRecord): readonly string[] | undefined {
+  const refused = limits.filter((touch) => touch.refused !== undefined).map(({ id }) => id);
+  return refused.length === 0 ? undefined : refused;
+}
+
+function attemptSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, attempt: Attempt & { readonly spanId: string }, attributes: Attributes): Span {
+  return {
+    traceId, spanId: attempt.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
+    name: `chat ${cut(attempt.model)}`,
+    kind: "client",
+    startMs: startedAtMs + attempt.startMs,
+    endMs: startedAtMs + (attempt.totalMs ?? totalMs),
+    attributes,
+    error: attempt.code === null || ENDED_HERE.has(attempt.code) ? null : attempt.code,
+  };
+}
+
+function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, isAnswer: boolean): Attributes {
+  const { code, firstContentMs } = attempt;
+  return {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": attempt.vendor ?? attempt.provider,
+    "gen_ai.request.model": cut(attempt.model),
+    "gen_ai.request.stream": record.stream || undefined,
+    "gen_ai.response.model": code === null ? cut(attempt.model) : undefined,
+    "gen_ai.response.finish_reasons": isAnswer ? finishReasons(record) : undefined,
+    "gen_ai.response.time_to_first_chunk": record.stream && firstContentMs !== null ? seconds(firstContentMs - attempt.startMs) : undefined,
+    ...usageAttributes(attempt.usage, attempt.usageSource),
+    "http.response.status_code": attempt.status ?? undefined,
+    "error.type": code ?? undefined,
+    "dragoman.provider": attempt.provider,
+    "dragoman.attempt.index": index,
+    "dragoman.attempt.round": attempt.round,
+    "dragoman.attempt.native_code": cut(attempt.nativeCode),
+    "dragoman.attempt.retry_after_ms": attempt.retryAfterMs ?? undefined,
+    "dragoman.attempt.head_ms": attempt.headMs === null ? undefined : double(attempt.headMs - attempt.startMs),
+  };
+}
+
+function usageAttributes(usage: Usage | null, source: UsageSource | null): Attributes {
+  if (usage === null) return {};
+  const prompt = usage.prompt_tokens_details;
+  return {
+    "gen_ai.usage.input_tokens": usage.prompt_tokens,
+    "gen_ai.usage.output_tokens": usage.completion_tokens,
+    "gen_ai.usage.cache_read.input_tokens": count(prompt?.cached_tokens),
+    "gen_ai.usage.cache_creation.input_tokens": count(prompt?.cache_write_tokens),
+    "gen_ai.usage.reasoning.output_tokens": count(usage.completion_tokens_details?.reasoning_tokens),
+    "dragoman.usage.source": source ?? undefined,
+  };
+}
+
+function toolSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, run: ToolRun & { readonly spanId: string }, attributes: Attributes): Span {
+  return {
+    traceId, spanId: run.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
+    name: `execute_tool ${cut(run.tool)}`,
+    kind: "client",
+    startMs: startedAtMs + run.startMs,
+    endMs: startedAtMs + (run.totalMs ?? totalMs),
+    attributes,
+    error: run.isError && !ENDED_HERE.has(run.code) ? (run.code ?? TOOL_ERROR) : null,
+  };
+}
+
+/** The convention's word for a tool that says itself that it failed. */
+const TOOL_ERROR = "tool_error";
+
+function toolAttributes(run: ToolRun): Attributes {
+  return {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": cut(run.tool),
+    "gen_ai.tool.call.id": cut(run.callId),
+    "gen_ai.tool.type": "extension",
+    "mcp.method.name": "tools/call",
+    "error.type": run.code ?? (run.isError ? TOOL_ERROR : undefined),
+    "dragoman.tool.server": run.server,
+    "dragoman.tool.round": run.round,
+    "dragoman.tool.result_bytes": run.resultBytes ?? undefined,
+  };
+}
+
+function finishReasons({ finishReasons: reasons }: CallRecord): readonly string[] | undefined {
+  const told = reasons.filter((reason) => reason !== null);
+  return told.length === 0 ? undefined : told;
+}
+
+/** A figure of a provider's may be anything. */
+function count(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+function seconds(ms: number | null): Double | undefined {
+  return ms === null ? undefined : double(ms / 1000);
+}
+
+/** To the millionth: what is behind it is noise. */
+function double(value: number): Double {
+  return { double: Math.round(value * 1e6) / 1e6 };
+}

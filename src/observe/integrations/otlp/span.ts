@@ -1,0 +1,92 @@
+// A span, and the protobuf form of an export of spans. https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/trace/v1/trace.proto
+import { VERSION } from "../../../core/version.ts";
+import type { ProtobufWriter } from "../../../wire/protobuf.ts";
+import { type Attributes, writeAttributes } from "./attributes.ts";
+
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | null;
+  /** The parent is a span of another service. */
+  readonly hasRemoteParent: boolean;
+  readonly traceState: string | null;
+  readonly name: string;
+  readonly kind: "server" | "client";
+  /** Milliseconds since 1970, with fractions. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Attributes;
+  /** What went wrong; null: nothing did that is this span's to tell. */
+  readonly error: string | null;
+}
+
+/** A span whose fields are written already, but for some of its attributes. */
+export interface EncodedSpan {
+  readonly fields: Uint8Array;
+  readonly more: readonly Attributes[];
+}
+
+/** Who exports. */
+export interface Resource {
+  readonly attributes: Attributes;
+}
+
+/** Of OpenTelemetry's own names; those of `gen_ai` and `mcp` are moved on apart from them. */
+const SCOPE = "dragoman";
+const KINDS = { server: 2, client: 3 } as const;
+const ATTRIBUTES = 9;
+const ERROR = 2;
+const SAMPLED = 0x01;
+const KNOWS_IF_REMOTE = 0x100;
+const IS_REMOTE = 0x200;
+
+/** It stands until something else is written. */
+export function encodeSpans(writer: ProtobufWriter, { attributes: exporter }: Resource, spans: readonly EncodedSpan[]): Uint8Array<ArrayBuffer> {
+  writer.clear();
+  const resourceSpans = writer.begin(1);
+  writeResource(writer, exporter);
+  const scopeSpans = writer.begin(2);
+  writeScope(writer);
+  for (const { fields, more } of spans) {
+    const span = writer.begin(2);
+    writer.raw(fields);
+    for (const attributes of more) writeAttributes(writer, ATTRIBUTES, attributes);
+    writer.end(span);
+  }
+  writer.end(scopeSpans);
+  writer.end(resourceSpans);
+  return writer.written;
+}
+
+export function writeResource(writer: ProtobufWriter, attributes: Attributes): void {
+  const resource = writer.begin(1);
+  writeAttributes(writer, 1, attributes);
+  writer.end(resource);
+}
+
+export function writeScope(writer: ProtobufWriter): void {
+  const scope = writer.begin(1);
+  writer.text(1, SCOPE);
+  writer.text(2, VERSION);
+  writer.end(scope);
+}
+
+/** The fields of a span's message. */
+export function writeSpanFields(writer: ProtobufWriter, span: Span): void {
+  writer.hex(1, span.traceId);
+  writer.hex(2, span.spanId);
+  if (span.traceState !== null) writer.text(3, span.traceState);
+  if (span.parentSpanId !== null) writer.hex(4, span.parentSpanId);
+  writer.text(5, span.name);
+  writer.integer(6, KINDS[span.kind]);
+  writer.nanoseconds(7, span.startMs);
+  writer.nanoseconds(8, Math.max(span.startMs, span.endMs));
+  writeAttributes(writer, ATTRIBUTES, span.attributes);
+  if (span.error !== null) {
+    const status = writer.begin(15);
+    writer.text(2, span.error);
+    writer.integer(3, ERROR);
+    writer.end(status);
+  }
+  writer.fixed32(16, SAMPLED | KNOWS_IF_REMOTE | (span.hasRemoteParent ? IS_REMOTE : 0));
+}

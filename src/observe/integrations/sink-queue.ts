@@ -1,0 +1,234 @@
+// What stands in front of every sink: a queue in memory that is bounded by number and size, batches, a time limit for each delivery, repeats with growing waits.
+// When it is full the oldest go: when a receiver is back after hours, what people look at is what happened last.
+import type { Clock } from "../../core/clock.ts";
+import type { IntegrationDelivery } from "./integration-fields.ts";
+import { type Rejected, SinkFault } from "./sink.ts";
+
+export interface Receiver<T> {
+  deliver(items: readonly T[], signal: AbortSignal): Promise<void | Rejected>;
+  close(): Promise<void>;
+}
+
+export interface Queued<T> {
+  /** Of its text; a bound of memory and no exact figure. */
+  readonly units: number;
+  value(): T;
+}
+
+export type Shed = "queue_full" | "refused" | "given_up" | "shutdown";
+
+/** What is told of it, at once. */
+export interface QueueWatch {
+  delivered(calls: number): void;
+  shed(reason: Shed, calls: number): void;
+  /** One delivery came to nothing. */
+  failed(): void;
+  retried(): void;
+  queued(calls: number): void;
+  /** The first failure after a success, and the first success after failures. */
+  failing(words: string): void;
+  back(): void;
+}
+
+export interface SinkQueueOptions<T> {
+  /** Tried again at the next delivery where it throws. */
+  readonly open: () => Promise<Receiver<T>>;
+  readonly delivery: IntegrationDelivery;
+  readonly watch: QueueWatch;
+  readonly clock: Pick<Clock, "monotonic">;
+  /** 0 to below 1. */
+  readonly random: () => number;
+  readonly firstWaitMs?: number;
+  readonly longestWaitMs?: number;
+}
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
+/** A receiver may ask for more patience than we have of our own. */
+const LONGEST_ASKED_MS = 300_000;
+/** A sink that does not listen to its signal is left behind. */
+const GRACE_MS = 250;
+/** Compacted when so many places at its front are free. */
+const COMPACT_AT = 1024;
+
+export class SinkQueue<T> {
+  readonly #options: SinkQueueOptions<T>;
+  #items: (Queued<T> | undefined)[] = [];
+  #head = 0;
+  #units = 0;
+  #held = 0;
+  #receiver: Receiver<T> | null = null;
+  #failuresInRow = 0;
+  #firstWaitingMs = 0;
+  #endsAtMs: number | null = null;
+  #wake: (() => void) | null = null;
+  /** The delivery that is under way has no more time; null: none is. */
+  #timeIsOver: (() => void) | null = null;
+  readonly #running: Promise<void>;
+
+  constructor(options: SinkQueueOptions<T>) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  add(item: Queued<T>): void {
+    if (this.#length === 0) this.#firstWaitingMs = this.#options.clock.monotonic();
+    this.#items.push(item);
+    this.#units += item.units;
+    this.#shedOldest();
+    const { batchCalls } = this.#options.delivery;
+    if (this.#length === 1 || this.#length === batchCalls) this.#wake?.();
+    this.#tellQueued();
+  }
+
+  /** Delivers what it can within the time, without waiting for more and with one try for each batch, and closes the sink. */
+  async end(withinMs: number): Promise<void> {
+    this.#endsAtMs = this.#options.clock.monotonic() + withinMs;
+    this.#wake?.();
+    const timer = setTimeout(() => this.#timeIsOver?.(), withinMs);
+    await this.#running;
+    clearTimeout(timer);
+    this.#shed("shutdown", this.#take(this.#length).length);
+    this.#tellQueued();
+    await Promise.race([this.#receiver?.close().catch(() => {}), Bun.sleep(Math.max(GRACE_MS, this.#leftMs()))]);
+  }
+
+  get #length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  #tellQueued(): void {
+    this.#options.watch.queued(this.#length + this.#held);
+  }
+
+  #shed(reason: Shed, calls: number): void {
+    if (calls > 0) this.#options.watch.shed(reason, calls);
+  }
+
+  #shedOldest(): void {
+    const { queueCalls, queueBytes } = this.#options.delivery;
+    let shed = 0;
+    while (this.#length > queueCalls || (this.#units > queueBytes && this.#length > 0)) shed += this.#take(1).length;
+    this.#shed("queue_full", shed);
+  }
+
+  #take(count: number): readonly Queued<T>[] {
+    const taken = this.#items.slice(this.#head, this.#head + count) as Queued<T>[];
+    for (const item of taken) {
+      this.#items[this.#head++] = undefined;
+      this.#units -= item.units;
+    }
+    if (this.#head >= COMPACT_AT || this.#head === this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return taken;
+  }
+
+  /** Until it is due, something wakes it, or the end comes. */
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = Number.isFinite(ms) ? setTimeout(() => this.#wake?.(), Math.max(0, ms)) : undefined;
+      this.#wake = () => {
+        this.#wake = null;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #leftMs(): number {
+    return this.#endsAtMs === null ? Number.POSITIVE_INFINITY : this.#endsAtMs - this.#options.clock.monotonic();
+  }
+
+  async #run(): Promise<void> {
+    const { batchCalls, batchWaitMs } = this.#options.delivery;
+    for (;;) {
+      while (this.#endsAtMs === null && this.#length < batchCalls) {
+        const dueMs = this.#length === 0 ? Number.POSITIVE_INFINITY : this.#firstWaitingMs + batchWaitMs - this.#options.clock.monotonic();
+        if (dueMs <= 0) break;
+        await this.#sleep(dueMs);
+      }
+      if (this.#length === 0 || this.#leftMs() <= 0) return;
+      const batch = this.#take(batchCalls);
+      this.#held = batch.length;
+      this.#firstWaitingMs = this.#options.clock.monotonic();
+      this.#tellQueued();
+      await this.#deliver(batch);
+      this.#held = 0;
+      this.#tellQueued();
+    }
+  }
+
+  /** Once and again until it is taken, refused or given up. */
+  async #deliver(batch: readonly Queued<T>[]): Promise<void> {
+    const { watch, delivery, clock } = this.#options;
+    const sinceMs = clock.monotonic();
+    for (;;) {
+      const fault = await this.#try(batch);
+      if (fault === null) return;
+      watch.failed();
+      if (this.#failuresInRow++ === 0) watch.failing(fault.message);
+      const isEnding = this.#endsAtMs !== null;
+      const isOver = !fault.isRetryable || isEnding || clock.monotonic() - sinceMs >= delivery.giveUpMs;
+      if (isOver) {
+        this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
+        this.#held = 0;
+        this.#tellQueued();
+      }
+      // also after a refusal: who refuses everything is not to be hammered
+      if (!isEnding) await this.#pause(fault.retryAfterMs);
+      if (isOver) return;
+      watch.retried();
+    }
+  }
+
+  async #pause(askedMs: number | null): Promise<void> {
+    const { clock, random, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS } = this.#options;
+    const backoffMs = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(20, this.#failuresInRow - 1)) * (0.5 + random() / 2);
+    const untilMs = clock.monotonic() + Math.max(backoffMs, Math.min(askedMs ?? 0, LONGEST_ASKED_MS));
+    // what comes meanwhile wakes it too
+    while (this.#endsAtMs === null && clock.monotonic() < untilMs) await this.#sleep(untilMs - clock.monotonic());
+  }
+
+  /** Null: it was taken. */
+  async #try(batch: readonly Queued<T>[]): Promise<SinkFault | null> {
+    const { watch, delivery, open } = this.#options;
+    const timeoutMs = Math.max(1, Math.min(delivery.timeoutMs, this.#leftMs()));
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      this.#timeIsOver = () => {
+        if (abort.signal.aborted) return;
+        clearTimeout(timer);
+        abort.abort(new SinkFault(`no answer within ${Math.round(timeoutMs)} ms`, { isRetryable: true }));
+        timer = setTimeout(() => reject(abort.signal.reason as SinkFault), GRACE_MS);
+      };
+      timer = setTimeout(this.#timeIsOver, timeoutMs);
+    });
+    const work = async (): Promise<void | Rejected> => (this.#receiver ??= await open()).deliver(batch.map((item) => item.value()), abort.signal);
+    try {
+      const said = await Promise.race([work(), late]);
+      const rejected = Math.min(said?.rejected ?? 0, batch.length);
+      watch.delivered(batch.length - rejected);
+      this.#shed("refused", rejected);
+      if (this.#failuresInRow > 0 && rejected < batch.length) watch.back();
+      this.#failuresInRow = rejected > 0 ? this.#notedRejection(said!.why, rejected === batch.length) : 0;
+      return null;
+    } catch (thrown) {
+      if (abort.signal.aborted) return abort.signal.reason as SinkFault;
+      return thrown instanceof SinkFault ? thrown : new SinkFault(thrown instanceof Error ? thrown.message : String(thrown), { isRetryable: true });
+    } finally {
+      clearTimeout(timer);
+      this.#timeIsOver = null;
+    }
+  }
+
+  /** Some of a batch were refused, which is no reason to wait. Gives the failures in a row. */
+  #notedRejection(why: string, wasAll: boolean): number {
+    this.#options.watch.failed();
+    if (!wasAll) return 0;
+    if (this.#failuresInRow === 0) this.#options.watch.failing(why);
+    return this.#failuresInRow + 1;
+  }
+}

@@ -1,0 +1,191 @@
+// What Prometheus is told of calls: how they ended, how long they took, what they used; by provider and model, and by route.
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { CallRecord } from "../../core/record.ts";
+import { bounded, MOST } from "./labels.ts";
+
+/** Seconds of whole calls: a short answer takes half a second, a long one minutes, and 600 s is the longest that a call may take by default. */
+const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600];
+/** Seconds that people wait for the first word. */
+const FIRST_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
+const TOKENS_PER_SECOND = [1, 5, 10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 1000, 2000];
+/** Seconds of the gateway's own: tens of microseconds, and milliseconds where it is short of processor time. */
+const OWN_SECONDS = [0.000025, 0.00005, 0.000075, 0.0001, 0.00015, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1];
+
+export interface NamedModel {
+  readonly name: string;
+  /** False: the catalogue alone has it. */
+  readonly isConfigured: boolean;
+}
+/** The name under which a call's model is counted; null: it is not one that somebody configured or catalogued. */
+export type ModelLabel = (call: Pick<CallRecord, "provider" | "model" | "tenantId" | "projectId">) => NamedModel | null;
+
+export interface CallMeters {
+  count(record: CallRecord): void;
+  /** Counts what is held back, some at a time: the process does other things in between. */
+  settle(): Promise<void>;
+}
+
+/** Calls of one outcome that have not been counted yet: the registry looks labels up for each figure, so calls of one outcome are counted together. */
+interface Group {
+  readonly provider: string;
+  readonly model: string;
+  readonly route: string;
+  readonly status: number;
+  readonly stream: "true" | "false";
+  readonly code: string | null;
+  calls: number;
+  cancelled: number;
+  promptTokens: number;
+  completionTokens: number;
+  costNanoUsd: number;
+  /** Seconds, one for each call. */
+  readonly durations: number[];
+  readonly firstTokens: number[];
+  readonly own: number[];
+  readonly speeds: number[];
+}
+interface AttemptGroup {
+  readonly provider: string;
+  readonly code: string;
+  count: number;
+}
+/** Most calls of a group, and most groups: what is held back is counted in a few milliseconds. */
+const MAX_GROUP = 128;
+const MAX_GROUPS = 500;
+
+export function openCallMeters(registry: Registry, modelLabel: ModelLabel): CallMeters {
+  const meters = metersOf(registry);
+  // a model is one of its provider: what is bounded are the pairs; those that were configured lose their place to no others
+  const configured = bounded(MOST.configuredModel);
+  const catalogued = bounded(MOST.cataloguedModel);
+  const provider = bounded(MOST.provider);
+  const route = bounded(MOST.route);
+  let groups = new Map<string, Group>();
+  let attempts = new Map<string, AttemptGroup>();
+
+  const modelOf = (record: CallRecord): string => {
+    if (record.model === null) return "none";
+    const named = modelLabel(record);
+    if (named === null) return "other";
+    const pair = `${record.provider}:${named.name}`;
+    return (named.isConfigured ? configured : catalogued)(pair) === pair ? named.name : "other";
+  };
+  const groupOf = (record: CallRecord): Group => {
+    const labels = { provider: provider(record.provider ?? "none"), model: modelOf(record), route: route(record.route ?? "none") };
+    const key = `${labels.provider} ${labels.model} ${labels.route} ${record.status} ${record.stream} ${record.code}`;
+    let group = groups.get(key);
+    if (group === undefined) {
+      if (groups.size >= MAX_GROUPS) flush();
+      group = { ...labels, status: record.status, stream: record.stream ? "true" : "false", code: record.code, calls: 0, cancelled: 0, promptTokens: 0, completionTokens: 0, costNanoUsd: 0, durations: [], firstTokens: [], own: [], speeds: [] };
+      groups.set(key, group);
+    }
+    return group;
+  };
+  const flushAttempts = (): void => {
+    for (const { provider: id, code, count } of attempts.values()) meters.attempts.inc({ provider: id, code }, count);
+    attempts = new Map();
+  };
+  const flush = (): void => {
+    for (const group of groups.values()) countGroup(group, meters);
+    groups = new Map();
+  };
+
+  return {
+    count(record) {
+      for (const { provider: id, code } of record.attempts) {
+        const key = `${id} ${code}`;
+        const known = attempts.get(key);
+        if (known === undefined) attempts.set(key, { provider: provider(id), code: code ?? "none", count: 1 });
+        else known.count++;
+      }
+      if (attempts.size > MAX_GROUPS) flushAttempts();
+      const group = groupOf(record);
+      group.calls++;
+      group.durations.push(record.totalMs / 1000);
+      group.own.push(record.ownMs / 1000);
+      if (record.cancelled) group.cancelled++;
+      if (record.stream && record.firstContentMs !== null) group.firstTokens.push(record.firstContentMs / 1000);
+      const speed = speedOf(record);
+      if (speed !== null) group.speeds.push(speed);
+      group.promptTokens += record.usage?.prompt_tokens ?? 0;
+      group.completionTokens += record.usage?.completion_tokens ?? 0;
+      group.costNanoUsd += record.cost?.nanoUsd ?? 0;
+      if (group.calls < MAX_GROUP) return;
+      countGroup(group, meters);
+      emptied(group);
+    },
+    async settle() {
+      flushAttempts();
+      const held = [...groups.values()];
+      groups = new Map();
+      for (const [index, group] of held.entries()) {
+        if (index % 16 === 15) await new Promise<void>((resolve) => setImmediate(resolve));
+        countGroup(group, meters);
+      }
+    },
+  };
+}
+
+/** Below so much the figure is chance: an answer that came in one piece, and a second that was no second. */
+const MIN_TOKENS = 8;
+const MIN_MS = 50;
+
+/** Tokens a second from the first content on; null: it cannot be told. */
+function speedOf({ stream, usage, firstContentMs, totalMs, status, rounds }: CallRecord): number | null {
+  if (!stream || firstContentMs === null || usage === null || status >= 400 || rounds > 1) return null;
+  const ms = totalMs - firstContentMs;
+  return usage.completion_tokens < MIN_TOKENS || ms < MIN_MS ? null : (usage.completion_tokens * 1000) / ms;
+}
+
+type Meters = ReturnType<typeof metersOf>;
+
+function metersOf(registry: Registry) {
+  const registers = [registry];
+  const labelNames = ["provider", "model"] as const;
+  return {
+    calls: new Counter({ name: "dragoman_calls_total", help: "Calls by outcome.", labelNames: [...labelNames, "status", "stream"] as const, registers }),
+    errors: new Counter({ name: "dragoman_errors_total", help: "Calls that failed, by code.", labelNames: [...labelNames, "code"] as const, registers }),
+    cancelled: new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers }),
+    attempts: new Counter({ name: "dragoman_attempts_total", help: "Requests to providers, repeats and second attempts included, by code.", labelNames: ["provider", "code"], registers }),
+    duration: new Histogram({ name: "dragoman_call_duration_seconds", help: "From the arrival of a request to the end of its answer.", labelNames, buckets: CALL_SECONDS, registers }),
+    firstToken: new Histogram({ name: "dragoman_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams.", labelNames, buckets: FIRST_SECONDS, registers }),
+    speed: new Histogram({ name: "dragoman_output_tokens_per_second", help: "Tokens a second of streamed answers, from the first content to the end; those of fewer than 8 tokens or 50 ms, and those with rounds of tools, are left out.", labelNames, buckets: TOKENS_PER_SECOND, registers }),
+    own: new Histogram({ name: "dragoman_own_seconds", help: "The gateway's own share of a call.", labelNames: [], buckets: OWN_SECONDS, registers }),
+    tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
+    cost: new Counter({ name: "dragoman_cost_nano_usd_total", help: "What calls cost, in billionths of a dollar, as far as the price is known.", labelNames, registers }),
+    routeCalls: new Counter({ name: "dragoman_route_calls_total", help: "Calls by route and outcome.", labelNames: ["route", "outcome"], registers }),
+    routeTokens: new Counter({ name: "dragoman_route_tokens_total", help: "Tokens by route and kind.", labelNames: ["route", "kind"], registers }),
+    routeFirstToken: new Histogram({ name: "dragoman_route_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams, by route.", labelNames: ["route"], buckets: FIRST_SECONDS, registers }),
+  };
+}
+
+function countGroup(group: Group, meters: Meters): void {
+  const { provider, model, route, status, stream, code, calls, cancelled, promptTokens, completionTokens } = group;
+  if (calls === 0) return;
+  const labels = { provider, model };
+  meters.calls.inc({ ...labels, status, stream }, calls);
+  if (code !== null) meters.errors.inc({ ...labels, code }, calls);
+  if (cancelled > 0) {
+    meters.cancelled.inc(labels, cancelled);
+    meters.routeCalls.inc({ route, outcome: "cancelled" }, cancelled);
+  }
+  if (calls > cancelled) meters.routeCalls.inc({ route, outcome: status < 400 ? "ok" : status < 500 ? "refused" : "failed" }, calls - cancelled);
+  if (group.costNanoUsd > 0) meters.cost.inc(labels, group.costNanoUsd);
+  for (const [kind, tokens] of [["prompt", promptTokens], ["completion", completionTokens]] as const) {
+    if (tokens === 0) continue;
+    meters.tokens.inc({ ...labels, kind }, tokens);
+    meters.routeTokens.inc({ route, kind }, tokens);
+  }
+  for (const seconds of group.durations) meters.duration.observe(labels, seconds);
+  for (const seconds of group.own) meters.own.observe(seconds);
+  for (const speed of group.speeds) meters.speed.observe(labels, speed);
+  for (const seconds of group.firstTokens) {
+    meters.firstToken.observe(labels, seconds);
+    meters.routeFirstToken.observe({ route }, seconds);
+  }
+}
+
+function emptied(group: Group): void {
+  group.calls = group.cancelled = group.promptTokens = group.completionTokens = group.costNanoUsd = 0;
+  for (const figures of [group.durations, group.firstTokens, group.own, group.speeds]) figures.length = 0;
+}

@@ -1,0 +1,93 @@
+// Everything that Prometheus is told, put together: counted from the records of calls, or asked when metrics are read. Each file beside this one that ends in
+// -meters or -gauges has the metrics of one concept; labels.ts says what labels can be.
+import { Gauge, Registry } from "prom-client";
+import type { CallRecord } from "../../core/record.ts";
+import type { LedgerStanding } from "../../store/open-ledger.ts";
+import { type EventFigures, eventGauges } from "../webhooks/event-figures.ts";
+import { type ModelLabel, openCallMeters } from "./call-meters.ts";
+import type { ContentFigures } from "../content-log.ts";
+import { contentLogGauges } from "./content-log-gauges.ts";
+import { integrationGauges } from "./integration-gauges.ts";
+import type { IntegrationStanding } from "../integrations/integrations.ts";
+import { ledgerGauges } from "./ledger-gauges.ts";
+import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.ts";
+import { type MetricListing, listingOf } from "./metric-listing.ts";
+import type { Observer } from "../observer.ts";
+import { processGauges } from "./process-gauges.ts";
+import { type BudgetStanding, openRuleMeters } from "./rule-meters.ts";
+import { type TargetStanding, targetGauges } from "./target-gauges.ts";
+import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
+import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
+
+export type { TargetStanding } from "./target-gauges.ts";
+
+export interface Metrics extends Observer {
+  /** Calls that have begun and not ended. */
+  readonly inFlight: { inc(): void; dec(): void };
+  /** A budget has reached a threshold. */
+  thresholdReached(budgetId: string): void;
+  /** The store of the limits has answered after so long. */
+  readonly limitStoreAnswered: (seconds: number) => void;
+  /** The text exposition format. The process does other things between one metric and the next. */
+  text(): Promise<string>;
+  readonly contentType: string;
+  /** What there is, in the order in which it is told. */
+  listing(): readonly MetricListing[];
+}
+
+/** Asked when metrics are read, but for the last two, which are asked for each call. What is left out is not there. */
+export interface MetricSources {
+  readonly targets?: () => readonly TargetStanding[];
+  readonly ledger?: () => LedgerStanding | null;
+  readonly limitStore?: () => LimitStoreFigures | null;
+  readonly integrations?: () => readonly IntegrationStanding[];
+  readonly events?: () => EventFigures | null;
+  readonly budgets?: () => Promise<readonly BudgetStanding[]>;
+  /** Whether a target's name is one that somebody configured or catalogued. */
+  readonly isNamedTarget?: (target: string) => boolean;
+  readonly modelLabel?: ModelLabel;
+  readonly isRegisteredServer?: IsRegisteredServer;
+  readonly toolServers?: () => ToolServerFigures | null;
+  readonly contents?: () => ContentFigures | null;
+}
+
+export function openMetrics(sources: MetricSources = {}): Metrics {
+  const registry = new Registry();
+  const calls = openCallMeters(registry, sources.modelLabel ?? (({ model }) => (model === null ? null : { name: model, isConfigured: true })));
+  const rules = openRuleMeters(registry, sources.budgets ?? (async () => []));
+  const countTools = openToolMeters(registry, sources.isRegisteredServer ?? (() => true));
+  const inFlight = new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers: [registry] });
+  targetGauges(registry, sources.targets ?? (() => []), sources.isNamedTarget ?? (() => true));
+  ledgerGauges(registry, sources.ledger ?? (() => null));
+  eventGauges(registry, sources.events ?? (() => null));
+  const limitStoreAnswered = limitStoreGauges(registry, sources.limitStore ?? (() => null));
+  integrationGauges(registry, sources.integrations ?? (() => []));
+  toolServerGauges(registry, sources.toolServers ?? (() => null));
+  contentLogGauges(registry, sources.contents ?? (() => null));
+  processGauges(registry);
+
+  return {
+    inFlight,
+    limitStoreAnswered,
+    contentType: registry.contentType,
+    thresholdReached: (budgetId) => rules.thresholdReached(budgetId),
+    listing: () => listingOf(registry),
+    async text() {
+      await calls.settle();
+      const texts: string[] = [];
+      // 400 models make 7,000 lines of one histogram, which take some milliseconds: calls go on in between
+      for (const { name } of registry.getMetricsAsArray()) {
+        texts.push(await registry.getSingleMetricAsString(name));
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+      return `${texts.join("\n\n")}\n`;
+    },
+    publish(record: CallRecord) {
+      // no call was made, and no provider knows the name
+      if (record.explained) return;
+      calls.count(record);
+      rules.count(record);
+      countTools(record);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+// What Prometheus is told of limits, budgets and policies: whom they refused, and how full budgets are.
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { CallRecord } from "../../core/record.ts";
+import { bounded, MOST } from "./labels.ts";
+
+/** How full a budget is: of all that has an account of its own under it, the fullest. */
+export interface BudgetStanding {
+  readonly budget: string;
+  /** 1: all of it is used. */
+  readonly used: number;
+}
+
+export interface RuleMeters {
+  count(record: CallRecord): void;
+  thresholdReached(budgetId: string): void;
+}
+
+/** `budgets` are asked when metrics are read. */
+export function openRuleMeters(registry: Registry, budgets: () => Promise<readonly BudgetStanding[]>): RuleMeters {
+  const registers = [registry];
+  const nameOf = bounded(MOST.rule);
+  const wouldRefuse = new Counter({ name: "dragoman_limit_would_refuse_total", help: "Reservations that a limit or budget in audit mode would have refused.", labelNames: ["limit"], registers });
+  const refusals = new Counter({ name: "dragoman_refusals_total", help: "Attempts that a limit, a budget or a policy did not let run, by code and by its id or name.", labelNames: ["code", "rule"], registers });
+  const policyEffects = new Counter({ name: "dragoman_policies_total", help: "Calls in which a policy spoke, by what it did or would have done.", labelNames: ["policy", "effect"], registers });
+  const thresholds = new Counter({ name: "dragoman_budget_thresholds_total", help: "Thresholds that budgets have reached.", labelNames: ["budget"], registers });
+  new Gauge({
+    name: "dragoman_budget_used_ratio", help: "How much of a budget is used and reserved, 1 for all of it: of the account under it that was fullest when it was last charged here.", labelNames: ["budget"], registers,
+    async collect() {
+      const standings = await budgets();
+      this.reset();
+      for (const { budget, used } of standings.slice(0, MOST.rule)) this.set({ budget: nameOf(budget) }, used);
+    },
+  });
+  return {
+    thresholdReached: (budgetId) => thresholds.inc({ budget: nameOf(budgetId) }),
+    count({ limits, policies, code }) {
+      for (const { id, wouldRefuse: would, refused } of limits) {
+        if (would) wouldRefuse.inc({ limit: nameOf(id) });
+        if (refused !== undefined) refusals.inc({ code: refused, rule: nameOf(id) });
+      }
+      for (const { name, effect } of policies) {
+        policyEffects.inc({ policy: nameOf(name), effect });
+        if (effect === "denied") refusals.inc({ code: "policy_violation", rule: nameOf(name) });
+      }
+      // no budget was looked at: each of them would have said so
+      if (code === "model_unpriced") refusals.inc({ code, rule: "none" });
+    },
+  };
+}

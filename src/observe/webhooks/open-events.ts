@@ -1,0 +1,114 @@
+// Everything about events and webhooks put together: where they are told, what tells them by itself, the queue, and who works it off.
+import type { Clock } from "../../core/clock.ts";
+import type { Events, Webhook, WebhookSet } from "../../core/event.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { EventQueue } from "../../store/events.ts";
+import { DAY_MS, everyHour, pruneInRounds } from "../../store/pruning.ts";
+import { LOCAL_ACTOR } from "../../store/records.ts";
+import type { Store } from "../../store/store.ts";
+import type { UpstreamClient } from "../../wire/upstream.ts";
+import { type EventFigures, newEventFigures } from "./event-figures.ts";
+import { openEventOutbox } from "./event-outbox.ts";
+import type { Log } from "../log.ts";
+import type { Observer } from "../observer.ts";
+import { refusalEvents } from "./refusal-events.ts";
+import { watchTokenExpiry } from "./token-expiry.ts";
+import { openDispatcher } from "./webhook-dispatcher.ts";
+import { webhookSender } from "./webhook-sender.ts";
+
+export interface OpenEvents extends Events {
+  readonly figures: EventFigures;
+  /** Tells of calls that were refused. */
+  readonly observer: Observer;
+  /** The configuration or the store has changed. */
+  nudge(): void;
+  close(timeoutMs: number): Promise<void>;
+}
+
+export interface EventsOptions {
+  readonly queue: EventQueue;
+  readonly store: Pick<Store, "change" | "forgetUnheardEvents">;
+  readonly clock: Clock;
+  readonly upstream: UpstreamClient;
+  readonly snapshot: () => Snapshot;
+  readonly random: () => number;
+  readonly log: Pick<Log, "info" | "warn">;
+}
+
+/** Longer than an event may be told again by what sees it happen: a token is told to expire for a week. */
+const KEPT_DAYS = 30;
+
+export function openEvents(options: EventsOptions): OpenEvents {
+  const { queue, store, clock, upstream, snapshot, random, log } = options;
+  const figures = newEventFigures();
+  const gone = goneReceivers(options);
+  const webhooks = (): WebhookSet => gone.without(snapshot().webhooks);
+  const onState = (source: string) => (state: "away" | "back", error: unknown): void => {
+    if (state === "back") log.info({ source }, "the queue of events is reached again");
+    else log.warn({ source, error_detail: wordsOf(error) }, "the queue of events cannot be reached: events wait in memory, and webhooks are told later");
+  };
+  const dispatcher = openDispatcher({
+    queue, clock, webhooks, random, figures,
+    forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs),
+    send: webhookSender({ upstream, clock, allowPrivateAddresses: () => snapshot().allowPrivateAddresses }),
+    onGone: gone.add,
+    onDead: ({ id, name, tenantId }, { id: delivery, event, attempts }, why) => log.warn({ event: "webhook_dead_letter", webhook: name, webhook_id: id, tenant: tenantId, delivery, type: event.type, attempts, why }, "a delivery to a webhook was given up"),
+    onState: onState("webhooks"),
+  });
+  const outbox = openEventOutbox({ queue, clock, webhooks, figures, onWritten: () => dispatcher.nudge(), onState: onState("events") });
+  const refusals = refusalEvents(outbox, clock);
+  const expiry = watchTokenExpiry(outbox, snapshot, clock);
+  expiry.look();
+  const endPruning = everyHour(async (isEnding) => dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding), (words) => log.warn({ error_detail: words }, "events that are too old could not be removed"));
+  return {
+    figures,
+    observer: refusals,
+    emit: (event) => outbox.emit(event),
+    nudge() {
+      expiry.look();
+      dispatcher.nudge();
+    },
+    async close(timeoutMs) {
+      expiry.close();
+      refusals.close();
+      await outbox.close(timeoutMs / 2);
+      await dispatcher.close(timeoutMs / 2);
+      await endPruning();
+      await queue.close();
+    },
+  };
+}
+
+interface GoneReceivers {
+  readonly add: (webhook: Webhook) => void;
+  without(set: WebhookSet): WebhookSet;
+}
+
+/** Receivers that answered 410: they are switched off where they are kept; those of the file are left alone until their address is another one, or this process ends. */
+function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
+  const gone = new Set<string>();
+  const isGone = ({ id, url }: Webhook): boolean => gone.has(`${id} ${url}`);
+  return {
+    add(webhook) {
+      const { id, name, tenantId, origin, url } = webhook;
+      log.warn({ event: "webhook_gone", webhook: name, webhook_id: id, tenant: tenantId }, "a webhook is switched off: its receiver answered 410 Gone");
+      if (origin === "file") gone.add(`${id} ${url}`);
+      else store.change(LOCAL_ACTOR, (writer) => writer.changeResource("webhook", id, ({ name: kept, document }) => ({ name: kept, document: { ...document, enabled: false } }))).catch((error: unknown) => log.warn({ webhook_id: id, error_detail: wordsOf(error) }, "a webhook whose receiver is gone could not be switched off"));
+    },
+    without(set) {
+      if (gone.size === 0) return set;
+      return {
+        size: set.size,
+        recipients: (event) => set.recipients(event).filter((one) => !isGone(one)),
+        find(id) {
+          const found = set.find(id);
+          return found !== null && isGone(found) ? { ...found, isEnabled: false } : found;
+        },
+      };
+    },
+  };
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,60 @@
+// Access tokens near their end and at it, as events: found by looking at all of them once a minute. Each is told once for the end that the token has, over all gateways
+// and their restarts, because its id is made of token and end.
+import type { Clock } from "../../core/clock.ts";
+import type { Events } from "../../core/event.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+
+const EVERY_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** Short-lived tokens are told of in the last quarter of their life. */
+const SOON_MS = 7 * DAY_MS;
+/** What ended while no gateway ran is told for so long. */
+const AFTERWARDS_MS = DAY_MS;
+
+export interface TokenExpiry {
+  look(): void;
+  close(): void;
+}
+
+export function watchTokenExpiry(events: Events, snapshot: () => Pick<Snapshot, "tokens" | "webhooks">, clock: Pick<Clock, "now">): TokenExpiry {
+  let told = new Set<string>();
+  /** Nothing happens before, as long as the tokens are the same. */
+  let nextMs = Number.NEGATIVE_INFINITY;
+  let known: Pick<Snapshot, "tokens" | "webhooks"> | null = null;
+
+  const look = (): void => {
+    const now = snapshot();
+    const nowMs = clock.now();
+    if (now.webhooks.size === 0 || (now.tokens === known?.tokens && now.webhooks === known.webhooks && nowMs < nextMs)) return;
+    // a webhook that is new hears of what is still to come
+    if (now.webhooks !== known?.webhooks) told = new Set();
+    known = now;
+    nextMs = Number.POSITIVE_INFINITY;
+    const still = new Set<string>();
+    for (const token of now.tokens.values()) {
+      const due = dueOf(token, nowMs);
+      if (due.nextMs !== null) nextMs = Math.min(nextMs, due.nextMs);
+      if (due.type === null) continue;
+      const key = `${due.type} ${token.id} ${token.expiresAtMs}`;
+      still.add(key);
+      if (!told.has(key)) tell(events, token, due.type, key);
+    }
+    told = still;
+  };
+  const timer = setInterval(look, EVERY_MS);
+  timer.unref();
+  return { look, close: () => clearInterval(timer) };
+}
+
+/** What is to be told of a token now, and when that changes. */
+function dueOf({ createdAtMs, expiresAtMs, revokedAtMs }: AccessToken, nowMs: number): { readonly type: "token.expiring" | "token.expired" | null; readonly nextMs: number | null } {
+  if (revokedAtMs !== null || nowMs >= expiresAtMs + AFTERWARDS_MS) return { type: null, nextMs: null };
+  if (nowMs >= expiresAtMs) return { type: "token.expired", nextMs: null };
+  const soonMs = expiresAtMs - Math.min(SOON_MS, (expiresAtMs - createdAtMs) / 4);
+  return nowMs < soonMs ? { type: null, nextMs: soonMs } : { type: "token.expiring", nextMs: expiresAtMs };
+}
+
+function tell(events: Events, { id, name, kind, tenantId, projectId, userId, role, expiresAtMs }: AccessToken, type: "token.expiring" | "token.expired", onceKey: string): void {
+  events.emit({ type, tenantId, projectId, onceKey, data: { token_id: id, name, kind, user_id: userId, role, expires_at: new Date(expiresAtMs).toISOString() } });
+}

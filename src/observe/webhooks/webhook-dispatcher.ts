@@ -1,0 +1,212 @@
+// Works off the queue of events: gives each webhook that hears of one its delivery, and tries those that are due. Several gateways do the same on one database: a
+// delivery is in the hands of one at a time. A receiver that is slow or away holds up nobody else's deliveries.
+import type { Clock } from "../../core/clock.ts";
+import type { Webhook, WebhookSet } from "../../core/event.ts";
+import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, Spread } from "../../store/events.ts";
+import type { EventFigures } from "./event-figures.ts";
+import { waitAfter } from "./webhook-schedule.ts";
+import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
+import { webhookSlots } from "./webhook-slots.ts";
+
+export interface Dispatcher {
+  /** Something may be new: looks at once. */
+  nudge(): void;
+  /** There are webhooks, or there were some. */
+  isInUse(): boolean;
+  /** Begins nothing more, and waits for what is under way, at most so long: what is cut is tried again when its lease ends. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+export interface DispatcherOptions {
+  readonly queue: EventQueue;
+  readonly clock: Clock;
+  readonly webhooks: () => WebhookSet;
+  /** While there are no webhooks: forgets what happened before, and gives whether deliveries wait for some that there were. */
+  readonly forgetUnheard: (beforeMs: number) => Promise<boolean>;
+  readonly send: WebhookSender;
+  /** 0 to below 1. */
+  readonly random: () => number;
+  readonly figures: EventFigures;
+  /** The receiver says that it is gone for good (410). Never throws. */
+  readonly onGone: (webhook: Webhook) => void;
+  /** A delivery is given up. */
+  readonly onDead: (webhook: Webhook, claimed: ClaimedDelivery, why: string) => void;
+  /** The first time that the queue does not answer, and when it does again. */
+  readonly onState: (state: "away" | "back", error: unknown) => void;
+  /** How often the queue is looked at while there are webhooks; 1,000 if left out. */
+  readonly pollMs?: number;
+}
+
+const POLL_MS = 1000;
+/** Without webhooks there are only events to forget, and deliveries to give up. */
+const IDLE_POLL_MS = 60_000;
+const LONGEST_POLL_MS = 30_000;
+/** Events, and the deliveries that come of them. */
+const SPREAD_AT_ONCE = 100;
+const DELIVERIES_AT_ONCE = 1000;
+/** Over the webhook's own time, for what comes before and after. */
+const LEASE_MARGIN_MS = 10_000;
+/** Until then another gateway may know of a webhook that is not known here yet. */
+const UNKNOWN_MS = 60_000;
+const STANDING_EVERY_MS = 10_000;
+
+const GONE = "given up: the receiver answered 410 Gone";
+const NOBODY = "given up: the webhook is gone or switched off";
+
+export function openDispatcher(options: DispatcherOptions): Dispatcher {
+  const { queue, clock, webhooks, figures, pollMs = POLL_MS } = options;
+  const slots = webhookSlots();
+  const deliveries = new Set<Promise<void>>();
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let turning: Promise<void> | null = null;
+  let again = false;
+  let isClosed = false;
+  let awayMs = 0;
+  let stoodAtMs = Number.NEGATIVE_INFINITY;
+  /** When there was last nobody to tell: a webhook hears of nothing that happened before it. */
+  let nobodyAtMs = Number.NEGATIVE_INFINITY;
+  let isInUse = false;
+  let isAway = false;
+
+  const away = (error: unknown): void => {
+    if (!isAway) options.onState("away", error);
+    isAway = true;
+  };
+  const later = (ms: number): void => {
+    if (isClosed) return;
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(nudge, ms);
+    timer.unref();
+  };
+  const nudge = (): void => {
+    if (isClosed) return;
+    if (turning !== null) {
+      again = true;
+      return;
+    }
+    turning = turn().finally(() => {
+      turning = null;
+      const isAgain = again && awayMs === 0;
+      again = false;
+      if (isAgain) nudge();
+      else later(awayMs > 0 ? awayMs : webhooks().size > 0 ? pollMs : IDLE_POLL_MS);
+    });
+  };
+  const turn = async (): Promise<void> => {
+    try {
+      if (await mayBeToDo()) await workOff();
+      if (isAway) options.onState("back", null);
+      isAway = false;
+      awayMs = 0;
+    } catch (error) {
+      away(error);
+      awayMs = Math.min(Math.max(awayMs * 2, pollMs), LONGEST_POLL_MS);
+    }
+  };
+  /** The queue is not even opened for those who have no webhooks. */
+  const mayBeToDo = async (): Promise<boolean> => {
+    const { size } = webhooks();
+    if (size === 0) {
+      nobodyAtMs = clock.now();
+      const isWaiting = await options.forgetUnheard(nobodyAtMs - UNKNOWN_MS);
+      isInUse ||= isWaiting;
+      return isInUse;
+    }
+    isInUse = true;
+    again = (await spreadSome(options, nobodyAtMs)) || again;
+    return true;
+  };
+  const workOff = async (): Promise<void> => {
+    for (const { webhookId, sinceMs } of slots.inTurn(await queue.due(clock.now()))) await begin(webhookId, sinceMs);
+    if (clock.monotonic() - stoodAtMs >= STANDING_EVERY_MS) await look();
+  };
+  const look = async (): Promise<void> => {
+    const { pending, dead, oldestPendingMs } = await queue.standing();
+    figures.pending = pending;
+    figures.deadLetters = dead;
+    figures.oldestPendingMs = oldestPendingMs === null ? null : Math.max(0, clock.now() - oldestPendingMs);
+    stoodAtMs = clock.monotonic();
+    slots.forget((id) => webhooks().find(id) !== null);
+  };
+  const begin = async (webhookId: string, sinceMs: number): Promise<void> => {
+    const webhook = webhooks().find(webhookId);
+    const nowMs = clock.now();
+    if (webhook?.isEnabled !== true) {
+      if (nowMs - sinceMs >= UNKNOWN_MS) figures.dead += await queue.abandon(webhookId, NOBODY, nowMs);
+      return;
+    }
+    const free = slots.free(webhook);
+    if (free === 0 || isClosed) return;
+    for (const claimed of await queue.claim(webhookId, free, nowMs, webhook.timeoutMs + LEASE_MARGIN_MS)) {
+      const end = slots.take(webhook);
+      const run = async (): Promise<void> => {
+        end(await deliver(options, webhook, claimed, away));
+        deliveries.delete(delivery);
+        // more may wait for the place
+        nudge();
+      };
+      const delivery = run();
+      deliveries.add(delivery);
+    }
+  };
+
+  nudge();
+  return {
+    nudge,
+    isInUse: () => isInUse,
+    async close(timeoutMs) {
+      isClosed = true;
+      if (timer !== null) clearTimeout(timer);
+      await Promise.race([Promise.all([turning, ...deliveries]), Bun.sleep(timeoutMs)]);
+    },
+  };
+}
+
+/** Whoever hears of an event has its delivery. Gives whether there may be more: what is due does not wait for all of a storm. */
+async function spreadSome({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<boolean> {
+  const events = await queue.unspread(SPREAD_AT_ONCE);
+  const known = webhooks();
+  const spreads: Spread[] = [];
+  let deliveries = 0;
+  for (const event of events) {
+    if (deliveries >= DELIVERIES_AT_ONCE) break;
+    const recipients = event.atMs <= afterMs ? [] : known.recipients(event).map(recipientOf);
+    spreads.push({ event, recipients });
+    deliveries += recipients.length;
+  }
+  if (spreads.length > 0) figures.shedDeliveries += (await queue.spread(spreads, clock.now())).shed;
+  return spreads.length < events.length || events.length === SPREAD_AT_ONCE;
+}
+
+export function recipientOf({ id, name, tenantId, projectId }: Webhook): Recipient {
+  return { webhookId: id, webhookName: name, tenantId, projectId };
+}
+
+/** Whether the receiver took it. Never rejects: a delivery whose end cannot be written down is tried again when its lease ends. */
+async function deliver(options: DispatcherOptions, webhook: Webhook, claimed: ClaimedDelivery, away: (error: unknown) => void): Promise<boolean> {
+  const { queue, clock, figures } = options;
+  let isTaken = false;
+  try {
+    const sent = await options.send(webhook, claimed.event);
+    isTaken = sent.attempt.error === null;
+    const outcome = outcomeOf(webhook, claimed, sent, clock.now(), options.random());
+    const isOurs = await queue.settle(claimed, outcome);
+    figures.attempts[outcome.state === "delivered" ? "delivered" : "failed"] += 1;
+    if (!isOurs || outcome.state !== "dead") return isTaken;
+    figures.dead += 1;
+    options.onDead(webhook, claimed, outcome.attempt.error ?? "");
+    // the address that says so may be another one by now
+    if (sent.attempt.status !== 410 || options.webhooks().find(webhook.id)?.url !== webhook.url) return isTaken;
+    options.onGone(webhook);
+    figures.dead += await queue.abandon(webhook.id, GONE, clock.now());
+  } catch (error) {
+    away(error);
+  }
+  return isTaken;
+}
+
+function outcomeOf({ maxAttempts }: Webhook, { attempts }: ClaimedDelivery, { attempt, askedMs }: SentWebhook, nowMs: number, random: number): DeliveryOutcome {
+  if (attempt.error === null) return { state: "delivered", nextAtMs: nowMs, attempt };
+  if (attempt.status === 410 || attempts >= maxAttempts) return { state: "dead", nextAtMs: nowMs, attempt };
+  return { state: "pending", nextAtMs: nowMs + waitAfter(attempts, random, askedMs), attempt };
+}

@@ -1,0 +1,95 @@
+// One attempt to deliver an event: signed, to an address that is looked at first where it is not the operator's, without following anybody elsewhere, and over in time.
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+import { Cancellation } from "../../core/cancellation.ts";
+import type { Clock } from "../../core/clock.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { GatewayEvent, Webhook } from "../../core/event.ts";
+import { VERSION } from "../../core/version.ts";
+import type { DeliveryAttempt } from "../../store/events.ts";
+import { checkAddress } from "../../wire/address-guard.ts";
+import { retryAfterMs } from "../../wire/retry-after.ts";
+import type { UpstreamBody, UpstreamClient } from "../../wire/upstream.ts";
+import { webhookHeaders } from "./webhook-signature.ts";
+
+export interface SentWebhook {
+  readonly attempt: DeliveryAttempt;
+  /** What the receiver said to wait; null: nothing. */
+  readonly askedMs: number | null;
+}
+
+export type WebhookSender = (webhook: Webhook, event: GatewayEvent) => Promise<SentWebhook>;
+
+export interface SenderOptions {
+  readonly upstream: UpstreamClient;
+  readonly clock: Clock;
+  readonly allowPrivateAddresses: () => boolean;
+}
+
+/** Of an answer so much is read, and of that so much kept. */
+const READ_BYTES = 2048;
+const KEPT_CHARACTERS = 500;
+
+/** The body that is sent, and signed as it is. */
+export function webhookBody({ id, type, atMs, tenantId, projectId, data }: GatewayEvent): string {
+  return JSON.stringify({ id, type, timestamp: new Date(atMs).toISOString(), tenant_id: tenantId, project_id: projectId, data });
+}
+
+export function webhookSender(options: SenderOptions): WebhookSender {
+  const { clock } = options;
+  return async (webhook, event) => {
+    const atMs = clock.now();
+    const began = clock.monotonic();
+    const told = (status: number | null, error: string | null, answer: string | null, askedMs: number | null = null): SentWebhook => ({ attempt: { atMs, durationMs: Math.round(clock.monotonic() - began), status, error, answer }, askedMs });
+    const cancellation = new Cancellation();
+    const outOfTime = new Error(`no answer within ${webhook.timeoutMs / 1000} s`);
+    const timer = setTimeout(() => cancellation.abort(outOfTime), webhook.timeoutMs);
+    try {
+      const { status, answer, retryAfter } = await send(options, webhook, event, atMs, cancellation);
+      if (status >= 200 && status < 300) return told(status, null, answer);
+      return told(status, status >= 300 && status < 400 ? `answered ${status}: redirects are not followed` : `answered ${status}`, answer, retryAfter);
+    } catch (thrown) {
+      return told(null, wordsOf(thrown), null);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+async function send({ upstream, clock, allowPrivateAddresses }: SenderOptions, { origin, url, secret, previous, timeoutMs }: Webhook, event: GatewayEvent, atMs: number, signal: Cancellation) {
+  // what stands in the file is the operator's, and always allowed (decisions 2.12)
+  const checked = origin === "file" ? { url, pinnedAddress: undefined } : await checkAddress(url, { allowPrivate: allowPrivateAddresses(), param: "url", resolveTimeoutMs: Math.min(timeoutMs, 5000) });
+  const body = webhookBody(event);
+  const secrets = previous !== null && atMs < previous.untilMs ? [secret, previous.secret] : [secret];
+  const headers = { "content-type": "application/json", "user-agent": `dragoman/${VERSION}`, ...webhookHeaders({ id: event.id, atMs, body }, secrets) };
+  const response = await upstream.send(
+    { url: checked.url, headers, body },
+    { signal, connectTimeoutMs: timeoutMs, firstByteTimeoutMs: timeoutMs, betweenBytesTimeoutMs: timeoutMs, ...(checked.pinnedAddress !== undefined && { pinnedAddress: checked.pinnedAddress }) },
+  );
+  const retryAfter = retryAfterMs((name) => response.header(name), clock.now());
+  return { status: response.status, answer: await beginOf(response.body), retryAfter };
+}
+
+/** Never more than is kept, and nothing that a terminal or a log would stumble over. The status alone decides: a body that breaks off changes nothing. */
+async function beginOf(body: UpstreamBody): Promise<string | null> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    while (size < READ_BYTES) {
+      const bytes = await body.read();
+      if (bytes === null) break;
+      parts.push(bytes.slice());
+      size += bytes.length;
+    }
+  } catch {
+    // its begin is all there is
+  }
+  body.cancel();
+  const text = Buffer.concat(parts).toString("utf8").replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\uFFFD]+/gu, " ").trim().slice(0, KEPT_CHARACTERS).toWellFormed();
+  return text === "" ? null : text;
+}
+
+function wordsOf(thrown: unknown): string {
+  // an address of the inside is nobody's business who reads deliveries
+  if (thrown instanceof GatewayError) return thrown.message.replaceAll("`", "");
+  return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, KEPT_CHARACTERS);
+}

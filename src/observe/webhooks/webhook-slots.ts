@@ -1,0 +1,60 @@
+// How many deliveries may be under way, of a webhook, of a tenant and of all, and whose turn it is: whoever has many receivers that are slow holds up no other tenant.
+import type { Webhook } from "../../core/event.ts";
+
+interface WebhookSlots {
+  /** How many more deliveries to it may begin now. */
+  free(webhook: Webhook): number;
+  /** Gives what ends it. `isTaken`: the receiver took it. */
+  take(webhook: Webhook): (isTaken: boolean) => void;
+  /** Who has waited longest comes first. */
+  inTurn<T extends { readonly webhookId: string }>(due: readonly T[]): readonly T[];
+  /** Leaves out those that are gone. */
+  forget(isKnown: (webhookId: string) => boolean): void;
+}
+
+const MOST_OF_ONE = 4;
+/** Whose last delivery failed is likely to use up the time of the next one as well. */
+const MOST_OF_FAILING = 1;
+const MOST_OF_TENANT = 32;
+const MOST_OF_ALL = 512;
+
+interface Receiver {
+  underWay: number;
+  isFailing: boolean;
+  turn: number;
+}
+
+export function webhookSlots(): WebhookSlots {
+  const receivers = new Map<string, Receiver>();
+  /** Null: those of the file that hear of all tenants. */
+  const tenants = new Map<string | null, number>();
+  let all = 0;
+  let turns = 0;
+
+  return {
+    free({ id, tenantId }) {
+      const { underWay = 0, isFailing = false } = receivers.get(id) ?? {};
+      return Math.max(0, Math.min((isFailing ? MOST_OF_FAILING : MOST_OF_ONE) - underWay, MOST_OF_TENANT - (tenants.get(tenantId) ?? 0), MOST_OF_ALL - all));
+    },
+    take({ id, tenantId }) {
+      const receiver = receivers.get(id) ?? { underWay: 0, isFailing: false, turn: 0 };
+      receivers.set(id, receiver);
+      receiver.underWay += 1;
+      receiver.turn = ++turns;
+      tenants.set(tenantId, (tenants.get(tenantId) ?? 0) + 1);
+      all += 1;
+      return (isTaken) => {
+        receiver.underWay -= 1;
+        receiver.isFailing = !isTaken;
+        all -= 1;
+        const left = tenants.get(tenantId)! - 1;
+        if (left === 0) tenants.delete(tenantId);
+        else tenants.set(tenantId, left);
+      };
+    },
+    inTurn: (due) => due.toSorted((one, other) => (receivers.get(one.webhookId)?.turn ?? 0) - (receivers.get(other.webhookId)?.turn ?? 0)),
+    forget(isKnown) {
+      for (const [id, { underWay }] of receivers) if (underWay === 0 && !isKnown(id)) receivers.delete(id);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// One thread seen from the one that serves calls: what is on its way is bounded, and each call that it was handed is accounted for, whatever becomes of it.
+import { expect, test } from "bun:test";
+import { EventEmitter } from "node:events";
+import type { Worker } from "node:worker_threads";
+import { sharedFigures } from "../../../src/observe/integrations/integration-figures.ts";
+import { IntegrationThread, type IntegrationThreadOptions } from "../../../src/observe/integrations/integration-thread.ts";
+import { integrationsSection } from "../../../src/observe/integrations/integration-settings.ts";
+import type { IntegrationSetup } from "../../../src/observe/integrations/integration-worker.ts";
+
+const INTEGRATIONS = integrationsSection.parse({ one: { type: "json_lines", path: "/a" }, two: { type: "json_lines", path: "/b" } });
+
+/** A thread that does what a test says, and by itself nothing. */
+function setUp(options: Partial<IntegrationThreadOptions> = {}) {
+  const begun: { readonly setup: IntegrationSetup; readonly messages: unknown[]; readonly worker: EventEmitter; isTerminated: boolean }[] = [];
+  const lost: string[] = [];
+  const begin = (setup: IntegrationSetup): Worker => {
+    const messages: unknown[] = [];
+    const worker = new EventEmitter();
+    const one = { setup, messages, worker, isTerminated: false };
+    begun.push(one);
+    return Object.assign(worker, { unref: () => {}, postMessage: (message: unknown) => void messages.push(message), terminate: async () => void (one.isTerminated = true) }) as unknown as Worker;
+  };
+  const thread = new IntegrationThread({ integrations: INTEGRATIONS, begin, hangMs: 1000, maxHeapBytes: null, onNews: () => {}, onLost: (why) => lost.push(why), firstWaitMs: 20, ...options });
+  const figures = () => sharedFigures(2, begun.at(-1)!.setup.figures);
+  return { thread, begun, lost, figures };
+}
+
+test("[d11.4] what is handed over and not read is bounded by lines and by size; beyond it is shed, for each that wanted it", async () => {
+  const { thread, figures } = setUp({ maxCalls: 10, maxUnits: 1000 });
+  for (let count = 0; count < 15; count++) thread.add(0b11, "x".repeat(10));
+  thread.add(0b01, "x".repeat(10));
+  expect(thread.sums().map(({ handover }) => handover)).toEqual([6, 5]);
+  await Bun.sleep(80);
+  thread.add(0b11, "x".repeat(10));
+  expect(thread.sums().map(({ handover }) => handover)).toEqual([7, 6]);
+  figures().addShared("callsRead", 10);
+  figures().addShared("unitsRead", 109);
+  thread.add(0b11, "x".repeat(10));
+  thread.add(0b11, "x".repeat(1200));
+  expect(thread.sums().map(({ handover }) => handover)).toEqual([8, 7]);
+  await thread.end(0);
+});
+test("lines go together in one message, at the latest after a moment", async () => {
+  const { thread, begun } = setUp();
+  for (const line of ["a", "b", "c"]) thread.add(0b11, line);
+  expect(begun[0]!.messages).toEqual([]);
+  await Bun.sleep(120);
+  expect(begun[0]!.messages).toEqual(["a\nb\nc"]);
+  for (let count = 0; count < 256; count++) thread.add(0b11, "d");
+  expect(begun[0]!.messages).toHaveLength(2);
+  await thread.end(0);
+});
+test("[d11.4] one that ends takes along what it held, to the call, and what comes meanwhile waits for the next one", async () => {
+  const { thread, begun, lost, figures } = setUp();
+  for (let count = 0; count < 20; count++) thread.add(count < 5 ? 0b10 : 0b11, "x");
+  await Bun.sleep(80);
+  figures().add(0, "delivered", 4);
+  figures().add(0, "queue_full", 3);
+  figures().add(1, "refused", 20);
+  begun[0]!.worker.emit("exit", 7);
+  begun[0]!.worker.emit("error", new Error("told twice"));
+  expect(lost).toEqual(["it ended with code 7"]);
+  expect(thread.sums().map(({ thread_ended: ended, delivered, queue_full: full, refused }) => [ended, delivered, full, refused])).toEqual([[8, 4, 3, 0], [0, 0, 0, 20]]);
+  thread.add(0b11, "later");
+  await Bun.sleep(150);
+  expect(begun).toHaveLength(2);
+  expect(begun[1]!.messages).toEqual(["later"]);
+  figures().add(0, "delivered", 1);
+  expect(thread.sums()[0]!.delivered).toBe(5);
+  expect(thread.restarts).toBe(1);
+  await thread.end(0);
+  expect(thread.sums().map(({ shutdown }) => shutdown)).toEqual([0, 1]);
+});
+test("[d11.4] one that shows no sign of life, and one whose heap is too large, is ended and begun again; waits grow", async () => {
+  const { thread, begun, lost, figures } = setUp({ maxHeapBytes: 100 * 1024 * 1024 });
+  figures().addShared("beats", 1);
+  for (let tries = 0; tries < 400 && begun.length < 2; tries++) await Bun.sleep(10);
+  expect([lost, begun[0]!.isTerminated]).toEqual([["no sign of life for 1 s"], true]);
+  const beating = setInterval(() => figures().addShared("beats", 1), 100);
+  figures().setShared("heapMib", 101);
+  for (let tries = 0; tries < 400 && begun.length < 3; tries++) await Bun.sleep(10);
+  clearInterval(beating);
+  expect(lost[1]).toBe("its heap has grown to 101 MiB");
+  await thread.end(0);
+}, 15_000);
+test("counts of 32 bits that wrap are counted on", async () => {
+  const { thread, figures } = setUp();
+  for (let count = 0; count < 3; count++) {
+    figures().add(0, "delivered", 2 ** 30);
+    thread.sums();
+  }
+  expect(thread.sums()[0]!.delivered).toBe(3 * 2 ** 30);
+  await thread.end(0);
+});

@@ -1,0 +1,200 @@
+// The queue in front of every sink: bounded, in batches, within time, repeated with growing waits; what is shed is counted.
+import { describe, expect, test } from "bun:test";
+import { systemClock } from "../../../src/core/clock.ts";
+import type { IntegrationDelivery } from "../../../src/observe/integrations/integration-fields.ts";
+import { SinkFault } from "../../../src/observe/integrations/sink.ts";
+import { type Receiver, type Shed, SinkQueue } from "../../../src/observe/integrations/sink-queue.ts";
+
+const DELIVERY: IntegrationDelivery = { batchCalls: 3, batchWaitMs: 20, timeoutMs: 200, giveUpMs: 60_000, queueCalls: 10, queueBytes: 1_000_000 };
+const again = (retryAfterMs: number | null = null): SinkFault => new SinkFault("the receiver answers 500", { isRetryable: true, retryAfterMs });
+const never = (): SinkFault => new SinkFault("the receiver answers 400", { isRetryable: false });
+
+type Answer = "take" | "hang" | SinkFault | Error | { readonly rejected: number; readonly why: string };
+
+function setUp(delivery: Partial<IntegrationDelivery>, answer: (batch: readonly number[], delivery: number) => Answer, times: { readonly firstWaitMs?: number; readonly longestWaitMs?: number } = {}) {
+  const batches: (readonly number[])[] = [];
+  const atMs: number[] = [];
+  const shed: Partial<Record<Shed, number>> = {};
+  const told: string[] = [];
+  const seen = { delivered: 0, failed: 0, retried: 0, queued: 0, mostQueued: 0, closed: 0, opened: 0 };
+  const receiver: Receiver<number> = {
+    async deliver(batch) {
+      batches.push(batch);
+      atMs.push(performance.now());
+      const said = answer(batch, batches.length);
+      if (said instanceof Error) throw said;
+      if (said === "hang") await new Promise(() => {});
+      return said === "take" || said === "hang" ? undefined : said;
+    },
+    close: async () => void (seen.closed += 1),
+  };
+  const queue = new SinkQueue<number>({
+    open: async () => {
+      seen.opened += 1;
+      return receiver;
+    },
+    delivery: { ...DELIVERY, ...delivery },
+    clock: systemClock,
+    random: () => 0.999,
+    firstWaitMs: 5,
+    longestWaitMs: 40,
+    ...times,
+    watch: {
+      delivered: (calls) => void (seen.delivered += calls),
+      shed: (reason, calls) => void (shed[reason] = (shed[reason] ?? 0) + calls),
+      failed: () => void (seen.failed += 1),
+      retried: () => void (seen.retried += 1),
+      queued: (calls) => {
+        seen.queued = calls;
+        seen.mostQueued = Math.max(seen.mostQueued, calls);
+      },
+      failing: (words) => void told.push(`failing: ${words}`),
+      back: () => void told.push("back"),
+    },
+  });
+  const add = (from: number, count: number, units = 10): void => {
+    for (let value = from; value < from + count; value++) queue.add({ units, value: () => value });
+  };
+  const until = async (is: () => boolean): Promise<void> => {
+    for (let tries = 0; tries < 900 && !is(); tries++) await Bun.sleep(5);
+    expect(is()).toBe(true);
+  };
+  return { queue, add, batches, atMs, shed, seen, told, until };
+}
+
+describe("what waits", () => {
+  test("goes when a batch is full, and at the latest after its wait", async () => {
+    const { queue, add, batches, until } = setUp({ batchWaitMs: 60 }, () => "take");
+    add(0, 4);
+    await until(() => batches.length === 1);
+    expect(batches).toEqual([[0, 1, 2]]);
+    await until(() => batches.length === 2);
+    expect(batches[1]).toEqual([3]);
+    await queue.end(100);
+  });
+  test("[d11.4] is bounded by number: the oldest go, and are counted", async () => {
+    const { queue, add, batches, shed, seen, until } = setUp({ timeoutMs: 60_000 }, (_, delivery) => (delivery === 1 ? again(300) : "take"));
+    add(0, 3);
+    await until(() => seen.failed === 1);
+    add(3, 25);
+    expect(shed).toEqual({ queue_full: 15 });
+    expect(seen.mostQueued).toBe(13);
+    await until(() => seen.delivered === 13);
+    expect(batches.slice(1).flat()).toEqual([0, 1, 2, ...Array.from({ length: 10 }, (_, index) => 18 + index)]);
+    await queue.end(100);
+  });
+  test("[d11.4] is bounded by size, and one that is larger than all the room goes at once", async () => {
+    const { queue, add, shed, seen, until } = setUp({ queueBytes: 100, queueCalls: 1000 }, (_, delivery) => (delivery === 1 ? again(300) : "take"));
+    add(0, 3);
+    await until(() => seen.failed === 1);
+    add(3, 20, 30);
+    expect(shed).toEqual({ queue_full: 17 });
+    add(100, 1, 101);
+    expect(shed).toEqual({ queue_full: 21 });
+    await queue.end(100);
+  });
+});
+
+describe("a delivery that fails", () => {
+  test("[d11.4] comes again with the same calls until it is taken, and what came meanwhile comes behind; failing and back are told once", async () => {
+    const { queue, add, batches, seen, shed, told, until } = setUp({}, (_, delivery) => (delivery < 5 ? again() : "take"));
+    add(0, 5);
+    await until(() => seen.delivered === 5);
+    expect(batches).toEqual([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2], [3, 4]]);
+    expect([seen.failed, seen.retried, shed, told]).toEqual([4, 4, {}, ["failing: the receiver answers 500", "back"]]);
+    await queue.end(100);
+    expect(seen).toMatchObject({ opened: 1, closed: 1, queued: 0 });
+  });
+  test("[d11.4] waits grow up to the longest: a dead receiver is not hammered", async () => {
+    const { queue, add, atMs, until } = setUp({ queueCalls: 100 }, () => again(), { firstWaitMs: 20, longestWaitMs: 160 });
+    add(0, 60);
+    await until(() => atMs.length > 7);
+    const waits = atMs.slice(1).map((at, index) => at - atMs[index]!);
+    for (const [index, wait] of waits.entries()) expect(wait).toBeGreaterThanOrEqual(Math.min(160, 20 * 2 ** index) * 0.95);
+    await queue.end(10);
+  });
+  test("[d11.4] what the receiver says to wait is waited, within bounds", async () => {
+    const { queue, add, atMs, seen, until } = setUp({}, (_, delivery) => (delivery === 1 ? again(250) : "take"));
+    add(0, 3);
+    await until(() => seen.delivered === 3);
+    expect(atMs[1]! - atMs[0]!).toBeGreaterThanOrEqual(245);
+    await queue.end(10);
+  });
+  test("[d11.4] a refusal is not repeated, is counted, and is waited after as well", async () => {
+    const { queue, add, batches, shed, seen, atMs, until } = setUp({}, ([first]) => (first === 0 ? never() : "take"), { firstWaitMs: 80, longestWaitMs: 80 });
+    add(0, 6);
+    await until(() => seen.failed === 1);
+    // counted once: as shed, and no longer as waiting
+    expect([shed, seen.queued]).toEqual([{ refused: 3 }, 3]);
+    await until(() => seen.delivered === 3);
+    expect(batches).toEqual([[0, 1, 2], [3, 4, 5]]);
+    expect([shed, seen.retried]).toEqual([{ refused: 3 }, 0]);
+    expect(atMs[1]! - atMs[0]!).toBeGreaterThanOrEqual(75);
+    await queue.end(10);
+  });
+  test("[d11.4] is given up after its time, and the next batch is tried", async () => {
+    const { queue, add, shed, seen, until } = setUp({ giveUpMs: 60 }, ([first]) => (first === 0 ? again() : "take"));
+    add(0, 6);
+    await until(() => seen.delivered === 3);
+    expect(shed).toEqual({ given_up: 3 });
+    await queue.end(10);
+  });
+  test("[d11.4] one that does not come back is left after its time, also where the sink does not listen to its signal", async () => {
+    const { queue, add, seen, told, until } = setUp({ timeoutMs: 100 }, (_, delivery) => (delivery === 1 ? "hang" : "take"));
+    add(0, 3);
+    await until(() => seen.delivered === 3);
+    expect([seen.failed, told]).toEqual([1, ["failing: no answer within 100 ms", "back"]]);
+    await queue.end(10);
+  });
+  test("whatever is thrown may be tried again; a part that is refused is lost without a wait", async () => {
+    const { queue, add, seen, shed, until } = setUp({}, (_, delivery) => (delivery === 1 ? new TypeError("a fault of the sink") : delivery === 2 ? { rejected: 2, why: "too old" } : "take"));
+    add(0, 6);
+    await until(() => seen.delivered === 4);
+    expect(shed).toEqual({ refused: 2 });
+    await queue.end(10);
+  });
+  test("a sink that cannot be opened is opened at the next try", async () => {
+    let tries = 0;
+    const delivered: number[] = [];
+    const queue = new SinkQueue<number>({
+      open: async () => {
+        tries += 1;
+        if (tries < 3) throw new Error("no such folder");
+        return { deliver: async (batch) => void delivered.push(...batch), close: async () => {} };
+      },
+      delivery: { ...DELIVERY, batchWaitMs: 1 }, clock: systemClock, random: Math.random, firstWaitMs: 2, longestWaitMs: 2,
+      watch: { delivered: () => {}, shed: () => {}, failed: () => {}, retried: () => {}, queued: () => {}, failing: () => {}, back: () => {} },
+    });
+    queue.add({ units: 1, value: () => 7 });
+    for (let waits = 0; waits < 100 && delivered.length === 0; waits++) await Bun.sleep(5);
+    expect([tries, delivered]).toEqual([3, [7]]);
+    await queue.end(10);
+  });
+});
+
+describe("the end", () => {
+  test("sends what waits without waiting for more", async () => {
+    const { queue, add, seen, batches } = setUp({ batchWaitMs: 60_000 }, () => "take");
+    add(0, 8);
+    await queue.end(1000);
+    expect([batches.length, seen.delivered, seen.closed, seen.queued]).toEqual([3, 8, 1, 0]);
+  });
+  test("[d11.4] a dead receiver holds nobody up: each batch is tried once more, and the rest is counted", async () => {
+    const { queue, add, seen, shed, until } = setUp({}, () => again(60_000));
+    add(0, 8);
+    await until(() => seen.failed === 1);
+    const startedMs = performance.now();
+    await queue.end(30_000);
+    expect(performance.now() - startedMs).toBeLessThan(3000);
+    expect([seen.delivered, shed, seen.queued]).toEqual([0, { shutdown: 8 }, 0]);
+  });
+  test("[d11.4] one that never answers is left when the time of the end is over", async () => {
+    const { queue, add, shed, batches, until } = setUp({ timeoutMs: 60_000 }, () => "hang");
+    add(0, 8);
+    await until(() => batches.length === 1);
+    const startedMs = performance.now();
+    await queue.end(300);
+    expect(performance.now() - startedMs).toBeLessThan(3000);
+    expect(shed).toEqual({ shutdown: 8 });
+  });
+});

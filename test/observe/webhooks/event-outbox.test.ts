@@ -1,0 +1,79 @@
+// Events are handed over in memory and never wait; what the database does not take is kept in bounded room.
+import { describe, expect, test } from "bun:test";
+import type { GatewayEvent, WebhookSet } from "../../../src/core/event.ts";
+import { newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";
+import { openEventOutbox, type OutboxOptions } from "../../../src/observe/webhooks/event-outbox.ts";
+
+const EVERYBODY = { size: 1, recipients: () => [{}], find: () => null } as unknown as WebhookSet;
+const event = (n: number) => ({ type: "call.refused", tenantId: "t", projectId: "p", data: { n } }) as const;
+
+function opened(own: Partial<OutboxOptions> & { readonly append: (events: readonly GatewayEvent[]) => Promise<number> }) {
+  const figures = newEventFigures();
+  const states: string[] = [];
+  let written = 0;
+  const outbox = openEventOutbox({ queue: { append: own.append }, clock: { now: () => 1000 }, webhooks: () => EVERYBODY, figures, onWritten: () => void written++, onState: (state) => states.push(state), ...own });
+  return { outbox, figures, states, writtenTimes: () => written };
+}
+
+describe("events on their way to the database", () => {
+  test("[d11.4] a database that is away slows nobody: events wait in bounded memory, the oldest go first and are counted, and all that is kept is written when it is back", async () => {
+    let isAway = true;
+    const kept: GatewayEvent[] = [];
+    const { outbox, figures, states } = opened({
+      mostHeld: 100,
+      append: async (events) => {
+        if (isAway) throw new Error("away");
+        kept.push(...events);
+        return events.length;
+      },
+    });
+    const began = performance.now();
+    for (let n = 0; n < 10_000; n++) outbox.emit(event(n));
+    expect(performance.now() - began).toBeLessThan(1000);
+    await Bun.sleep(100);
+    expect([figures.held, figures.shedEvents, states]).toEqual([100, 9900, ["away"]]);
+    isAway = false;
+    for (let tries = 0; tries < 300 && kept.length < 100; tries++) await Bun.sleep(10);
+    expect(kept.map(({ data }) => data["n"])).toEqual(Array.from({ length: 100 }, (_, index) => 9900 + index));
+    expect(new Set(kept.map(({ id }) => id)).size).toBe(100);
+    expect(states).toEqual(["away", "back"]);
+    expect(figures.emitted.get("call.refused")).toBe(10_000);
+    await outbox.close(100);
+  });
+
+  test("[d11.4] what waits at the end is written before the process goes, and the end waits for no database that is away", async () => {
+    const kept: GatewayEvent[] = [];
+    const { outbox } = opened({ append: async (events) => kept.push(...events) });
+    for (let n = 0; n < 500; n++) outbox.emit(event(n));
+    await outbox.close(2000);
+    expect(kept).toHaveLength(500);
+    const away = opened({ append: () => new Promise(() => {}) });
+    away.outbox.emit(event(1));
+    const began = performance.now();
+    await away.outbox.close(150);
+    expect(performance.now() - began).toBeLessThan(1000);
+    expect(away.figures.shedEvents).toBe(1);
+  });
+
+  test("[d11.4] nothing is written where nobody listens, and it is counted all the same", async () => {
+    let asked = 0;
+    const { outbox, figures } = opened({ append: async () => ++asked, webhooks: () => ({ size: 0, recipients: () => [], find: () => null }) });
+    outbox.emit(event(1));
+    await Bun.sleep(50);
+    await outbox.close(100);
+    expect([asked, figures.emitted.get("call.refused")]).toEqual([0, 1]);
+  });
+
+  test("[d4.6] what is to be told once has the same id wherever it is told, and everything else an id of its own", async () => {
+    const kept: GatewayEvent[] = [];
+    const two = [opened({ append: async (events) => kept.push(...events) }), opened({ append: async (events) => kept.push(...events) })];
+    for (const { outbox } of two) {
+      outbox.emit({ ...event(1), onceKey: "budget 80" });
+      outbox.emit(event(2));
+    }
+    for (const { outbox } of two) await outbox.close(1000);
+    expect(new Set(kept.map(({ id }) => id)).size).toBe(3);
+    expect(kept.every(({ id }) => /^evt_[0-9a-f]{32}$/.test(id))).toBe(true);
+    expect(JSON.stringify(kept)).not.toContain("onceKey");
+  });
+});
