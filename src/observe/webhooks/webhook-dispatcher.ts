@@ -4,6 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/event.ts";
 import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, Spread } from "../../store/events.ts";
 import type { EventFigures } from "./event-figures.ts";
+import { openTurns } from "./turns.ts";
 import { waitAfter } from "./webhook-schedule.ts";
 import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
 import { webhookSlots } from "./webhook-slots.ts";
@@ -54,80 +55,35 @@ const GONE = "given up: the receiver answered 410 Gone";
 const NOBODY = "given up: the webhook is gone or switched off";
 
 export function openDispatcher(options: DispatcherOptions): Dispatcher {
-  const { queue, clock, webhooks, figures, pollMs = POLL_MS } = options;
+  const { queue, clock, webhooks, figures, onState, pollMs = POLL_MS } = options;
   const slots = webhookSlots();
   const deliveries = new Set<Promise<void>>();
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  let turning: Promise<void> | null = null;
-  let again = false;
   let isClosed = false;
-  let awayMs = 0;
   let stoodAtMs = Number.NEGATIVE_INFINITY;
   /** When there was last nobody to tell: a webhook hears of nothing that happened before it. */
   let nobodyAtMs = Number.NEGATIVE_INFINITY;
   let isInUse = false;
-  let isAway = false;
 
-  const away = (error: unknown): void => {
-    if (!isAway) options.onState("away", error);
-    isAway = true;
-  };
-  const later = (ms: number): void => {
-    if (isClosed) return;
-    if (timer !== null) clearTimeout(timer);
-    timer = setTimeout(nudge, ms);
-    timer.unref();
-  };
-  const nudge = (): void => {
-    if (isClosed) return;
-    if (turning !== null) {
-      again = true;
-      return;
-    }
-    turning = turn().finally(() => {
-      turning = null;
-      const isAgain = again && awayMs === 0;
-      again = false;
-      if (isAgain) nudge();
-      else later(awayMs > 0 ? awayMs : webhooks().size > 0 ? pollMs : IDLE_POLL_MS);
-    });
-  };
-  const turn = async (): Promise<void> => {
-    try {
-      if (await mayBeToDo()) await workOff();
-      if (isAway) options.onState("back", null);
-      isAway = false;
-      awayMs = 0;
-    } catch (error) {
-      away(error);
-      awayMs = Math.min(Math.max(awayMs * 2, pollMs), LONGEST_POLL_MS);
-    }
-  };
   /** The queue is not even opened for those who have no webhooks. */
-  const mayBeToDo = async (): Promise<boolean> => {
-    const { size } = webhooks();
-    if (size === 0) {
+  const turn = async (): Promise<boolean> => {
+    let isMore = false;
+    if (webhooks().size === 0) {
       nobodyAtMs = clock.now();
-      const isWaiting = await options.forgetUnheard(nobodyAtMs - UNKNOWN_MS);
-      isInUse ||= isWaiting;
-      return isInUse;
+      isInUse = (await options.forgetUnheard(nobodyAtMs - UNKNOWN_MS)) || isInUse;
+      if (!isInUse) return false;
+    } else {
+      isInUse = true;
+      isMore = await spreadSome(options, nobodyAtMs);
     }
-    isInUse = true;
-    again = (await spreadSome(options, nobodyAtMs)) || again;
-    return true;
-  };
-  const workOff = async (): Promise<void> => {
     for (const { webhookId, sinceMs } of slots.inTurn(await queue.due(clock.now()))) await begin(webhookId, sinceMs);
-    if (clock.monotonic() - stoodAtMs >= STANDING_EVERY_MS) await look();
+    if (clock.monotonic() - stoodAtMs >= STANDING_EVERY_MS) {
+      await look(options);
+      stoodAtMs = clock.monotonic();
+      slots.forget((id) => webhooks().find(id) !== null);
+    }
+    return isMore;
   };
-  const look = async (): Promise<void> => {
-    const { pending, dead, oldestPendingMs } = await queue.standing();
-    figures.pending = pending;
-    figures.deadLetters = dead;
-    figures.oldestPendingMs = oldestPendingMs === null ? null : Math.max(0, clock.now() - oldestPendingMs);
-    stoodAtMs = clock.monotonic();
-    slots.forget((id) => webhooks().find(id) !== null);
-  };
+  const turns = openTurns({ turn, restMs: () => (webhooks().size > 0 ? pollMs : IDLE_POLL_MS), awayMs: pollMs, longestAwayMs: LONGEST_POLL_MS, onState });
   const begin = async (webhookId: string, sinceMs: number): Promise<void> => {
     const webhook = webhooks().find(webhookId);
     const nowMs = clock.now();
@@ -140,26 +96,32 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     for (const claimed of await queue.claim(webhookId, free, nowMs, webhook.timeoutMs + LEASE_MARGIN_MS)) {
       const end = slots.take(webhook);
       const run = async (): Promise<void> => {
-        end(await deliver(options, webhook, claimed, away));
+        end(await deliver(options, webhook, claimed, turns.away));
         deliveries.delete(delivery);
         // more may wait for the place
-        nudge();
+        turns.nudge();
       };
       const delivery = run();
       deliveries.add(delivery);
     }
   };
 
-  nudge();
+  turns.nudge();
   return {
-    nudge,
+    nudge: turns.nudge,
     isInUse: () => isInUse,
     async close(timeoutMs) {
       isClosed = true;
-      if (timer !== null) clearTimeout(timer);
-      await Promise.race([Promise.all([turning, ...deliveries]), Bun.sleep(timeoutMs)]);
+      await Promise.race([Promise.all([turns.close(), ...deliveries]), Bun.sleep(timeoutMs)]);
     },
   };
+}
+
+async function look({ queue, clock, figures }: DispatcherOptions): Promise<void> {
+  const { pending, dead, oldestPendingMs } = await queue.standing();
+  figures.pending = pending;
+  figures.deadLetters = dead;
+  figures.oldestPendingMs = oldestPendingMs === null ? null : Math.max(0, clock.now() - oldestPendingMs);
 }
 
 /** Whoever hears of an event has its delivery. Gives whether there may be more: what is due does not wait for all of a storm. */
