@@ -10,6 +10,7 @@ import { scopeSettings, toScopeSettings } from "../auth/scope-settings.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
+import { isObject } from "../core/json.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
 import { type ProviderFamily, providerEntrySchema, providerProblem, runsInside, toProviderEntry } from "../providers/settings.ts";
 import { type ToolServerDocument, toolServerSchema } from "../mcp/settings.ts";
@@ -150,10 +151,21 @@ function unreadable({ document }: OpenedResource): { readonly instead: PolicyDoc
   return { instead: unreadablePolicy(document["mode"] === "audit" ? "audit" : "enforce"), does: "denies every call that it may be for" };
 }
 
-/** Settings that can no longer be read may have said that nothing is kept there, or how it is redacted. */
+/** Settings that can no longer be read may have said that nothing is kept there, how it is redacted, and which models are enabled. */
 function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
   const reading = bySchema(scopeSettings.transform(toScopeSettings))(resource);
-  return "value" in reading ? reading : { ...reading, instead: toScopeSettings({ content_log: { enabled: false } }), does: "is left out, and nothing of what is said is kept there" };
+  if ("value" in reading) return reading;
+  const models = stillNamed(resource.document);
+  const does = `is left out, nothing of what is said is kept there${models === undefined ? "" : models.length === 0 ? ", and no model is enabled" : ", and only the models that it names are enabled"}`;
+  return { ...reading, instead: toScopeSettings({ content_log: { enabled: false }, ...(models !== undefined && { models: [...models] }) }), does };
+}
+
+/** The models that settings of another version still name; undefined: they name none. */
+function stillNamed(document: unknown): readonly string[] | undefined {
+  if (!isObject(document)) return [];
+  const models = document["models"];
+  if (models === undefined || models === null) return undefined;
+  return Array.isArray(models) && models.every((one) => typeof one === "string") ? models : [];
 }
 
 function byName(a: OpenedResource, b: OpenedResource): number {

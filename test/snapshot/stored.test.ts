@@ -128,6 +128,15 @@ describe("a stored document that cannot be used", () => {
     expect([contentLogs.has("site"), contentLogs.has("app")]).toEqual([false, true]);
   });
 
+  test("[d1.4] settings that cannot be read enable no more models than they name", async () => {
+    await put("setting", "settings", { models: ["sandbox:*"], of_a_newer_version: 1 });
+    await put("setting", "settings", { models: { only: "sandbox:*" } }, "site");
+    await put("setting", "settings", { of_a_newer_version: 1 }, null, "beta");
+    const snapshot = (await follow()).current();
+    const enabled = (tenantId: string, projectId: string, name: string) => isEnabled(snapshot, { tenantId, projectId }, name);
+    expect([enabled("acme", "app", "sandbox:echo"), enabled("acme", "app", "openai:o9"), enabled("acme", "site", "sandbox:echo"), enabled("beta", "lab", "openai:o9")]).toEqual([true, false, false, true]);
+  });
+
   test("is reported once and left out, and everything else goes on", async () => {
     await put("policy", "newer", { rule: "true", effect: "deny", of_a_newer_version: 1 });
     await put("policy", "bad", { guard: { patterns: ["("] } });

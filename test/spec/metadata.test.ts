@@ -59,7 +59,8 @@ async function places(traceId: string): Promise<Places> {
       const text = await response.text();
       return response.status === 200 && text.includes('"metadata"') ? text : undefined;
     }),
-    file: await found(() => (existsSync(file) ? readFileSync(file, "utf8").split("\n").find(has) : undefined)),
+    // the last one may not have been written whole yet
+    file: await found(() => (existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1).find(has) : undefined)),
     webhook: await found(() => receiver.seen.find(({ text }) => has(text))?.text),
   };
 }
