@@ -2,9 +2,9 @@
 
 export interface Turns {
   /** Something may be new: the next turn begins at once. */
-  nudge(): void;
+  readonly nudge: () => void;
   /** It did not answer. */
-  away(error: unknown): void;
+  readonly away: (error: unknown) => void;
   /** Begins no more; resolves when the turn under way has ended. */
   close(): Promise<void>;
 }
