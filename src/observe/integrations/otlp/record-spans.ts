@@ -115,15 +115,17 @@ function refusedLimits({ limits }: CallRecord): readonly string[] | undefined {
   return refused.length === 0 ? undefined : refused;
 }
 
-function attemptSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, attempt: Attempt & { readonly spanId: string }, attributes: Attributes): Span {
+function attemptSpan(record: CallRecord, trace: TraceContext, attempt: Attempt & { readonly spanId: string }, attributes: Attributes): Span {
+  return { ...childSpan(record, trace, attempt), name: `chat ${cut(attempt.model)}`, attributes, error: attempt.code === null || ENDED_HERE.has(attempt.code) ? null : attempt.code };
+}
+
+/** What the call asked of somebody, and how long that took: until its end, where it was under way then. */
+function childSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, part: Pick<Attempt, "startMs" | "totalMs"> & { readonly spanId: string }): Omit<Span, "name" | "attributes" | "error"> {
   return {
-    traceId, spanId: attempt.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
-    name: `chat ${cut(attempt.model)}`,
+    traceId, spanId: part.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
     kind: "client",
-    startMs: startedAtMs + attempt.startMs,
-    endMs: startedAtMs + (attempt.totalMs ?? totalMs),
-    attributes,
-    error: attempt.code === null || ENDED_HERE.has(attempt.code) ? null : attempt.code,
+    startMs: startedAtMs + part.startMs,
+    endMs: startedAtMs + (part.totalMs ?? totalMs),
   };
 }
 
@@ -162,16 +164,8 @@ function usageAttributes(usage: Usage | null, source: UsageSource | null): Attri
   };
 }
 
-function toolSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, run: ToolRun & { readonly spanId: string }, attributes: Attributes): Span {
-  return {
-    traceId, spanId: run.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
-    name: `execute_tool ${cut(run.tool)}`,
-    kind: "client",
-    startMs: startedAtMs + run.startMs,
-    endMs: startedAtMs + (run.totalMs ?? totalMs),
-    attributes,
-    error: run.isError && !ENDED_HERE.has(run.code) ? (run.code ?? TOOL_ERROR) : null,
-  };
+function toolSpan(record: CallRecord, trace: TraceContext, run: ToolRun & { readonly spanId: string }, attributes: Attributes): Span {
+  return { ...childSpan(record, trace, run), name: `execute_tool ${cut(run.tool)}`, attributes, error: run.isError && !ENDED_HERE.has(run.code) ? (run.code ?? TOOL_ERROR) : null };
 }
 
 /** The convention's word for a tool that says itself that it failed. */
