@@ -14,11 +14,8 @@ import type { ToolServerDocument } from "../mcp/settings.ts";
 import type { Contents } from "../store/contents.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
-import { limitsOfFile } from "./file-limits.ts";
-import { policiesOfFile } from "./file-policies.ts";
+import { entriesOfFile } from "./file-entries.ts";
 import { pricesOfFile } from "./file-prices.ts";
-import { webhooksOfFile } from "./file-webhooks.ts";
-import { toolServersOfFile } from "./file-tool-servers.ts";
 import type { Remember } from "./memory.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
@@ -53,14 +50,14 @@ export function joined({ configuration, identities, resources, families, remembe
   return {
     configuration: remember("joined configuration", [configuration, usable, setting], () => withStored(configuration, usable, stored.settings, remember)),
     prices: remember("joined prices", [configuration, projects, price], () => fileFirst(pricesOfFile(configuration, identities), stored.prices)),
-    limits: remember("joined limits", [configuration, projects, limit, budget], () => {
-      const ofFile = limitsOfFile(configuration, identities);
-      return { limits: fileFirst(ofFile.limits, stored.limits), budgets: fileFirst(ofFile.budgets, stored.budgets) };
-    }),
-    policies: remember("joined policies", [configuration, projects, policy], () => fileFirst(policiesOfFile(configuration, identities), stored.policies)),
-    webhooks: remember("joined webhooks", [configuration, projects, webhook], () => fileFirst(webhooksOfFile(configuration, identities), stored.webhooks)),
+    limits: remember("joined limits", [configuration, projects, limit, budget], () => ({
+      limits: fileFirst(entriesOfFile("limits", configuration.limits, configuration, (scope) => scope.limits, identities), stored.limits),
+      budgets: fileFirst(entriesOfFile("budgets", configuration.budgets, configuration, (scope) => scope.budgets, identities), stored.budgets),
+    })),
+    policies: remember("joined policies", [configuration, projects, policy], () => fileFirst(entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, identities), stored.policies)),
+    webhooks: remember("joined webhooks", [configuration, projects, webhook], () => fileFirst(entriesOfFile("webhooks", configuration.webhooks, configuration, (scope) => scope.webhooks, identities), stored.webhooks)),
     providers: stored.providers,
-    toolServers: remember("joined tool servers", [configuration, projects, toolServer], () => fileFirst(toolServersOfFile(configuration, identities), stored.toolServers)),
+    toolServers: remember("joined tool servers", [configuration, projects, toolServer], () => fileFirst(entriesOfFile("tool_servers", configuration.tool_servers, configuration, (scope) => scope.toolServers, identities), stored.toolServers)),
     problems: [...stored.problems, ...problems],
   };
 }

@@ -8,7 +8,7 @@ import { readEnvironment } from "../../src/config/environment.ts";
 import { RULE_VARIABLES } from "../../src/core/policy.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
-import { policiesOfFile } from "../../src/snapshot/file-policies.ts";
+import { entriesOfFile } from "../../src/snapshot/file-entries.ts";
 import { writtenFile } from "../cli/written-files.ts";
 import { fencesOf, readPage, tableBelow } from "./pages.ts";
 
@@ -18,7 +18,7 @@ const pieces = fencesOf(page).filter(({ info }) => info === "yaml");
 test("the page has pieces of configuration", () => expect(pieces.length).toBe(3));
 test.each(pieces.map(({ line, text }) => [line, text] as const))("the piece at line %d loads and has policies", (_, text) => {
   const configuration = parseConfiguration({ file: "docs/policies.md", text, families: PROVIDER_FAMILIES, environment: readEnvironment({}) });
-  expect(compilePolicies(policiesOfFile(configuration, { projects: [{ id: "default", tenantId: "default", name: "default" }] })).of("default", "default")!.all.length).toBeGreaterThan(1);
+  expect(compilePolicies(entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, { projects: [{ id: "default", tenantId: "default", name: "default" }] })).of("default", "default")!.all.length).toBeGreaterThan(1);
 });
 
 test("the sample is denied by the first piece, as it expects", () => {
