@@ -1,4 +1,4 @@
-// The headers that stand on every answer of the gateway, errors too (decisions 5.1, 9.5, 9.7; research on clients, H1 to H8, H18).
+// The headers that stand on every answer of the gateway, errors too (decisions 5.1, 9.5, 9.7; docs/clients.md, H1 to H8, H18).
 import { type GatewayError, errorBody } from "../core/errors.ts";
 
 /** Headers that browsers may read on an answer. */

@@ -1,5 +1,5 @@
-// Loose chunks of a decoder -> the one stream grammar that every client can read, whatever the provider did (decisions 8.1, 8.2, 8.6 to 8.8; research
-// on clients, S1 to S28): role once, one kind of content per delta, dense indexes, tool id and name once, one finish reason, usage only in its place.
+// Loose chunks of a decoder -> the one stream grammar that every client can read, whatever the provider did (decisions 8.1, 8.2, 8.6 to 8.8;
+// docs/clients.md, S1 to S28): role once, one kind of content per delta, dense indexes, tool id and name once, one finish reason, usage only in its place.
 import { newTally, tally } from "../accounting/estimate.ts";
 import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, isFinishReason, type ReasoningDetail, type ToolCallDelta, type Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";

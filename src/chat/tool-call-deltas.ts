@@ -1,5 +1,5 @@
 // The tool calls of one choice of a stream: which call a delta continues, and its form on the client's wire: dense index, id, type and name once,
-// arguments as text, `{}` where there were none (research on clients, S9 to S11).
+// arguments as text, `{}` where there were none (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";

@@ -1,5 +1,5 @@
 // A decoder's loose answer -> the body that the client gets: every field that the schema demands, nothing that clients stumble over
-// (decisions 2.5 and 8.6 to 8.9; research on clients, N1 to N5).
+// (decisions 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
 import { newTally, tally, type TokenTally } from "../accounting/estimate.ts";
 import { type AnswerChoice, type ChatAnswer, type FinishReason, isFinishReason, type ToolCall, type Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";

@@ -1,4 +1,4 @@
-// `GET /models`: what a token may call (decisions 9.1; research on clients, M1 to M5). Made from the snapshot and the bundled catalogue; nothing is asked
+// `GET /models`: what a token may call (decisions 9.1; docs/clients.md, M1 to M5). Made from the snapshot and the bundled catalogue; nothing is asked
 // upstream. The extra fields have OpenRouter's names: https://openrouter.ai/docs/api-reference/list-available-models
 import { cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
