@@ -92,6 +92,6 @@ function detailsOf({ note, values, range }: Capability | ListedCapability): stri
   return [
     ...(note == null ? [] : [note]),
     ...(values == null ? [] : [`takes ${codeList(values)}`]),
-    ...(range == null ? [] : [range[0] === range[1] ? `takes ${range[0]} only` : `takes ${range[0]} to ${range[1]}`]),
+    ...(range == null ? [] : [`takes ${range[0]} to ${range[1]}`]),
   ].join("; ");
 }

@@ -9,7 +9,7 @@ type Switch = "dropParams" | "disableStopSequenceLimit";
 type Scopes = readonly (Pick<ScopeSettings, Switch> | undefined)[];
 const SCOPE_NAMES = ["route", "project", "tenant", "global"] as const;
 
-export function settingsFor(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): FitSettings {
+export function settingsFor(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): Omit<FitSettings, "drop"> {
   const scopes = scopesOf(route, principal, snapshot);
   const first = (setting: Switch): boolean => scopes[deciding(scopes, setting)]?.[setting] ?? false;
   return { dropParams: options.dropParams ?? first("dropParams"), disableStopSequenceLimit: first("disableStopSequenceLimit") };
@@ -18,7 +18,7 @@ export function settingsFor(options: CallOptions, principal: Principal, snapshot
 export type SettingOrigin = "request" | (typeof SCOPE_NAMES)[number] | "default";
 
 /** Who decided each of them, for explain. */
-export function settingOrigins(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): Readonly<Record<keyof FitSettings, SettingOrigin>> {
+export function settingOrigins(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): Readonly<Record<Switch, SettingOrigin>> {
   const scopes = scopesOf(route, principal, snapshot);
   const origin = (setting: Switch): SettingOrigin => SCOPE_NAMES[deciding(scopes, setting)] ?? "default";
   return { dropParams: options.dropParams === null ? origin("dropParams") : "request", disableStopSequenceLimit: origin("disableStopSequenceLimit") };

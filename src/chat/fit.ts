@@ -14,6 +14,8 @@ import { withToolImages } from "./tools/tool-images.ts";
 export interface FitSettings {
   readonly dropParams: boolean;
   readonly disableStopSequenceLimit: boolean;
+  /** What the route's target drops of every request; absent: nothing. */
+  readonly drop?: ReadonlySet<CommonParameter>;
 }
 
 export interface FittedRequest {
@@ -97,24 +99,28 @@ function withPriceWarning(request: ChatRequest, { permissions }: Principal): Cha
 
 function fitParams(request: ChatRequest, provider: Provider, target: Target, settings: FitSettings): { readonly params: ChatParams; readonly dropped: readonly string[]; readonly fates: Record<string, ParameterFate> } {
   const fates: Record<string, ParameterFate> = {};
+  const unwanted = new Map<CommonParameter, string>();
   const unsupported = new Map<CommonParameter, string>();
   const silent: CommonParameter[] = [];
   for (const name of Object.keys(request.params) as CommonParameter[]) {
     const value = request.params[name as keyof ChatParams] as Json;
     const cell = effectiveCapability(provider.capabilities, name, target.model);
     const sent = sentName(name, request.source);
-    if (cell.support !== "unsupported") {
+    if (settings.drop?.has(name) === true) {
+      if (sent === null) silent.push(name);
+      else unwanted.set(name, sent);
+    } else if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
       if (sent !== null) fates[sent] = cell.support;
     } else if (NEVER_UNSUPPORTED.has(name)) continue;
-    else if (isNeutral(name, value) || sent === null) silent.push(name);
+    else if (isNeutral(name, value) || cell.neutral?.(value, request) === true || sent === null) silent.push(name);
     else unsupported.set(name, sent);
   }
-  if (unsupported.size === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };
-  const dropped = [...unsupported.values()];
-  if (dropped.length > 0 && !settings.dropParams) throw refusal(dropped, provider, target);
+  if (unwanted.size === 0 && unsupported.size === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };
+  if (unsupported.size > 0 && !settings.dropParams) throw refusal([...unsupported.values()], provider, target);
+  const dropped = [...unwanted.values(), ...unsupported.values()];
   const params: Record<string, unknown> = { ...request.params };
-  for (const name of [...unsupported.keys(), ...silent]) delete params[name];
+  for (const name of [...unwanted.keys(), ...unsupported.keys(), ...silent]) delete params[name];
   for (const name of dropped) fates[name] = "dropped";
   return { params, dropped, fates };
 }

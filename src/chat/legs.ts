@@ -18,7 +18,7 @@ import type { ChatContext } from "./context.ts";
 import { comparableCost } from "./cost-estimate.ts";
 import { atEntry, type Entry, requestForEntry, requestForTarget } from "./entry-request.ts";
 import type { CallPolicies } from "./call-policies.ts";
-import { fitRequest, type FittedRequest } from "./fit.ts";
+import { fitRequest, type FitSettings, type FittedRequest } from "./fit.ts";
 import { settingsFor } from "./fit-settings.ts";
 import { withheldLogprobs } from "./guard-answer.ts";
 import { demandNoHeaders } from "./narrowed-headers.ts";
@@ -209,7 +209,7 @@ function candidateOf({ principal, call, variant, covered, insteadOf, isAgain }: 
     const own = policies === null ? asked : policies.input(asked, place);
     const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
     const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
-    const fitted = fitRequest(own, resolved.provider, resolved.target, settingsFor(own.options, principal, call.snapshot, route), principal);
+    const fitted = fitRequest(own, resolved.provider, resolved.target, settingsAt(target, settingsFor(own.options, principal, call.snapshot, route)), principal);
     ready = { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
     return ready;
   };
@@ -230,6 +230,10 @@ function candidateOf({ principal, call, variant, covered, insteadOf, isAgain }: 
     spoken: () => judged?.touches ?? NO_TOUCHES,
     ready: prepared,
   };
+}
+
+function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
+  return drop === undefined ? settings : { ...settings, drop };
 }
 
 /** What the request has called in the model's place (decisions 1.7). Both are judged: a provider that takes no deployment calls the model. */

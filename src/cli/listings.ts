@@ -49,7 +49,7 @@ function listedRoute(scope: string, { contextWindowFallbacks, contentPolicyFallb
   return {
     ...route,
     scope,
-    targets: targets.map(({ name, weight, order, params: parameters, maxConcurrency }) => ({ name, weight, order, params: parameters, max_concurrency: maxConcurrency })),
+    targets: targets.map(({ name, weight, order, params: parameters, drop, maxConcurrency }) => ({ name, weight, order, params: parameters, drop: [...(drop ?? [])], max_concurrency: maxConcurrency })),
     context_window_fallbacks: Object.fromEntries(contextWindowFallbacks),
     content_policy_fallbacks: contentPolicyFallbacks,
     timeouts: { connect_ms: route.timeouts.connectMs, first_byte_ms: route.timeouts.firstByteMs, first_token_ms: route.timeouts.firstTokenMs, between_chunks_ms: route.timeouts.betweenChunksMs, total_ms: route.timeouts.totalMs },

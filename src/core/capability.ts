@@ -1,5 +1,6 @@
 // What a provider can do, as data: one cell for each common parameter and content block type, with exceptions per model (decisions 6.2).
-import { BLOCK_TYPES, type BlockType } from "./chat.ts";
+import { BLOCK_TYPES, type BlockType, type ChatRequest } from "./chat.ts";
+import type { Json } from "./json.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "./params.ts";
 
 /**
@@ -14,8 +15,10 @@ export interface Capability {
   readonly note?: string;
   /** The only values that are taken, where not all of the common ones are: strings, or the `type` of an object. Others are 400 `unsupported_value`. */
   readonly values?: readonly string[];
-  /** The only range that is taken, where it is narrower than the common one. */
+  /** The only range that is taken, where it is narrower than the common one. A parameter of which one value alone is taken is `unsupported`, with that value as `neutral`. */
   readonly range?: readonly [min: number, max: number];
+  /** Of an unsupported parameter: values that mean the same as not sending it, since they are the model's own default. The common neutral values count besides. */
+  readonly neutral?: (value: Json, request: Pick<ChatRequest, "params" | "extra">) => boolean;
 }
 
 export type Feature = CommonParameter | BlockType;
@@ -66,5 +69,7 @@ export function capabilityRows(table: CapabilityTable, model: string | null): { 
 
 export const NATIVE: Capability = { support: "native" };
 export const UNSUPPORTED: Capability = { support: "unsupported" };
+/** A parameter of which the model takes its default alone (decisions 6.3). */
+export const defaultOnly = (value: number, note = `the model takes its default ${value} only`): Capability => ({ support: "unsupported", note, neutral: (given) => given === value });
 export const mapped = (note: string): Capability => ({ support: "mapped", note });
 export const emulated = (note: string): Capability => ({ support: "emulated", note });

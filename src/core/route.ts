@@ -1,6 +1,7 @@
 // A route as the configuration compiles it: which targets may answer, in which order, how often and how long they are tried, and what comes after them.
 import type { ModelListEntry } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
+import type { CommonParameter } from "./params.ts";
 
 /** Names of routes (decisions 1.3): no `:` and no `/`, so that none is taken for a model. */
 export const ROUTE_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -20,6 +21,8 @@ export interface RouteTarget {
   readonly order: number;
   /** Parameters where the request says nothing of its own. */
   readonly params: JsonObject;
+  /** Parameters of the request that this target never gets, whatever it takes (decisions 6.3); absent: none. */
+  readonly drop?: ReadonlySet<CommonParameter>;
   /** Calls at once; null: no bound. */
   readonly maxConcurrency: number | null;
   /** Of a target that came with the request (decisions 1.6): its parameters go before the request's own. */

@@ -1,5 +1,7 @@
 // Routes of the configuration file -> `Route`: what a route does not say itself comes from the defaults of its scopes, the nearest first.
+import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { CommonParameter } from "../core/params.ts";
 import { DEFAULT_BREAKER, DEFAULT_QUEUE, DIRECT_ROUTE, type Hedge, NO_TIMEOUTS, type Route, type RouteFallback, type RouteTarget, type RouteTimeouts, type Sticky } from "../core/route.ts";
 import type { FallbackEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntry } from "./settings.ts";
 
@@ -58,10 +60,15 @@ function compileTimeouts(first: <Value>(read: (scope: RouteDefaults) => Value | 
 }
 
 function compileTarget(entry: TargetEntry): RouteTarget {
-  const { model, weight = 1, order = 0, params, max_concurrency: maxConcurrency = null } = typeof entry === "string" ? { model: entry } : entry;
+  const { model, weight = 1, order = 0, params, drop = [], max_concurrency: maxConcurrency = null } = typeof entry === "string" ? { model: entry } : entry;
   // what is no model is told by route-problems.ts, which compiles routes to find loops
   const { providerId, model: own } = splitName(model) ?? { providerId: "", model };
-  return { name: `${providerId}:${own}`, providerId, model: own, weight, order, params: jsonObject(params ?? {}), maxConcurrency };
+  return { name: `${providerId}:${own}`, providerId, model: own, weight, order, params: jsonObject(params ?? {}), maxConcurrency, ...(drop.length > 0 && { drop: withSynonyms(drop) }) };
+}
+
+/** The two names of the output bound are one parameter (decisions 5.5). */
+function withSynonyms(names: readonly CommonParameter[]): ReadonlySet<CommonParameter> {
+  return new Set(names.flatMap((name) => [name, ...(SYNONYMS[name] === undefined ? [] : [SYNONYMS[name] as CommonParameter])]));
 }
 
 /** At the first `:` or `/`; null where there is none, or nothing on one side of it. */

@@ -6,7 +6,7 @@ import { FIELDS } from "../core/params.ts";
 import type { Route, RouteFallback } from "../core/route.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 import { compileFallback, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
-import type { FallbackEntry, RouteDefaults, RouteEntry } from "./settings.ts";
+import type { FallbackEntry, RouteDefaults, RouteEntry, TargetEntry } from "./settings.ts";
 
 export interface RouteProblem {
   readonly path: readonly (string | number)[];
@@ -63,8 +63,13 @@ function targetProblems({ targets }: RouteEntry, base: Path, known: Known): read
     const key = split === null ? name : `${split.providerId}:${split.model}`;
     const twice: readonly RouteProblem[] = seen.has(key) ? [{ path: at, message: "this target is in the list twice; give it a weight instead" }] : [];
     seen.add(key);
-    return [...modelProblems(name, place, known), ...twice, ...(typeof entry === "string" ? [] : paramProblems(entry.params ?? {}, [...at, "params"]))];
+    return [...modelProblems(name, place, known), ...twice, ...(typeof entry === "string" ? [] : [...paramProblems(entry.params ?? {}, [...at, "params"]), ...dropProblems(entry, [...at, "drop"])])];
   });
+}
+
+/** What is dropped of a request and set by the target would be dropped again. */
+function dropProblems({ params = {}, drop = [] }: Exclude<TargetEntry, string>, at: Path): readonly RouteProblem[] {
+  return drop.flatMap((name, index): readonly RouteProblem[] => (params[name] === undefined ? [] : [{ path: [...at, index], message: "the target's `params` set this parameter, and `drop` would drop it again" }]));
 }
 
 function settingProblems(entry: RouteDefaults, base: Path, known: Known): readonly RouteProblem[] {

@@ -1,6 +1,7 @@
 // The sections `routes:` and `route_defaults:` of the configuration, global and of single tenants and projects: their keys, types and bounds. What one
 // entry says of another is judged in route-problems.ts.
 import { z } from "zod";
+import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
 import { DIRECT_ROUTE, ROUTE_NAME, type StrategyType } from "../core/route.ts";
 
 const STRATEGIES = ["priority", "weighted", "least_latency", "least_cost", "least_busy"] as const satisfies readonly StrategyType[];
@@ -30,6 +31,10 @@ const sticky = z
     description: "What keeps calls at one target while that is healthy: `user` (the request's field), `prompt` (the first part of the conversation, so that a provider's prompt cache hits), or a header of the client. `false`: nothing, where a wider scope says otherwise.",
   });
 
+/** The form of the answer is the caller's to choose, tools have messages that speak of them, and the deployment chooses the model. */
+const UNDROPPABLE = new Set<CommonParameter>(["stream", "stream_options", "tools", "deployment_id"]);
+const DROPPABLE_PARAMETERS = COMMON_PARAMETERS.filter((name) => !UNDROPPABLE.has(name));
+
 const params = z.record(z.string().min(1).max(256), z.unknown());
 const model = z.string().min(1).max(400);
 
@@ -41,6 +46,10 @@ const target = z.union([
       weight: z.number().gt(0).max(1_000_000).default(1).meta({ title: "Weight", description: "Share of the calls among targets of the same order, for the strategy `weighted`." }),
       order: z.int().min(0).max(1000).default(0).meta({ title: "Order", description: "Targets with a lower one are tried first, whatever the strategy." }),
       params: params.optional().meta({ title: "Parameters", description: "Parameters of a request that this target gets where the request does not say them itself. What is no common parameter goes into the provider's body." }),
+      drop: z
+        .array(z.enum(DROPPABLE_PARAMETERS))
+        .optional()
+        .meta({ title: "Dropped parameters", description: "Common parameters that this target never gets, also where a request sends them: they are left out, and named in `x-gateway-dropped-params`. For models that take a parameter's default only, such as `temperature`." }),
       max_concurrency: z.int().min(1).max(65_535).optional().meta({ title: "Calls", description: "Calls at this target at the same time; further ones wait in the `queue`." }),
     })
     .meta({ title: "Target", description: "A model with how it is used here." }),

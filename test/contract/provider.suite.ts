@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
 import { ADDRESS_WORD } from "../../src/core/target.ts";
 import type { Provider } from "../../src/providers/provider.ts";
-import { PLACE_OF_FOREIGN_FIELDS, cellOf, foreignSampleFor, modelNames, sampleFor, SAMPLES } from "../spec/parameter-samples.ts";
+import { PLACE_OF_FOREIGN_FIELDS, cellOf, foreignSampleFor, modelNames, neutralSamples, sampleFor, SAMPLES } from "../spec/parameter-samples.ts";
 import { providerAnswersSuite } from "./provider-answers.suite.ts";
 import { encoded, fitted, HELLO, onTheWire, refusalOf, targetOf, wireBody } from "./provider-requests.ts";
 import { keyCredential, SIGN_CONTEXT } from "../harness/targets.ts";
@@ -91,6 +91,11 @@ function judgeCells(provider: Provider, judge: (name: CommonParameter, model: st
   expect(faults).toEqual([]);
 }
 
+/** A value that means the same as not sending the parameter. */
+function isDefaultWord(name: string, value: string): boolean {
+  return name === "tool_choice" ? value === "auto" : name === "response_format" ? value === "text" : false;
+}
+
 function capabilitySuite(provider: Provider): void {
   const { capabilities } = provider;
   test("[d6.2] its table has a cell for every parameter and block type, and nothing else", () => {
@@ -100,8 +105,10 @@ function capabilitySuite(provider: Provider): void {
       expect(["native", "mapped", "emulated", "unsupported"]).toContain(cell.support);
       // where it is not passed as it is, the note says what becomes of it
       if (cell.support === "mapped" || cell.support === "emulated") expect([name, cell.note?.trim() ?? ""]).not.toEqual([name, ""]);
-      if (cell.range !== undefined) expect(cell.range[0]).toBeLessThanOrEqual(cell.range[1]);
-      if (cell.values !== undefined) expect(cell.values.length).toBeGreaterThan(0);
+      // a parameter of which one value is taken is unsupported, and that value neutral
+      if (cell.range !== undefined) expect([name, cell.range[0] < cell.range[1]]).toEqual([name, true]);
+      if (cell.values !== undefined) expect([name, cell.values.some((value) => !isDefaultWord(name, value))]).toEqual([name, true]);
+      if (cell.neutral !== undefined) expect([name, cell.support]).toEqual([name, "unsupported"]);
     }
     for (const { models } of capabilities.exceptions) expect([String(models), models.global || models.sticky]).toEqual([String(models), false]);
   });
@@ -129,11 +136,13 @@ function capabilitySuite(provider: Provider): void {
   });
   test("[d6.2] each parameter that it does not take never reaches the wire", () => {
     judgeCells(provider, (name, model, beside) => {
-      if (cellOf(provider, name, model).support !== "unsupported") return null;
-      for (const value of [...SAMPLES[name].values, ...(SAMPLES[name].neutral ?? [])] as Json[]) {
+      const cell = cellOf(provider, name, model);
+      if (cell.support !== "unsupported") return null;
+      const neutral = neutralSamples(name, cell);
+      for (const value of [...SAMPLES[name].values, ...neutral] as Json[]) {
         const without = onTheWire(encoded(provider, beside, { model, dropParams: true }));
         if (onTheWire(encoded(provider, { ...beside, [name]: value }, { model, dropParams: true })) !== without) return `${JSON.stringify(value)} is sent`;
-        if (!NEVER_UNSUPPORTED.has(name) && !(SAMPLES[name].neutral ?? []).includes(value) && SAMPLES[name].values.includes(value)) {
+        if (!NEVER_UNSUPPORTED.has(name) && !neutral.includes(value)) {
           const refusal = refusalOf(() => fitted(provider, { ...beside, [name]: value }, { model }));
           if (refusal?.code !== "unsupported_parameter") return `${JSON.stringify(value)} is not refused`;
         }

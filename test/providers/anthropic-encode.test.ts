@@ -257,8 +257,8 @@ describe("capabilities", () => {
   test("cells differ where the models do", () => {
     const cell = (name: CommonParameter, model: string): Capability => capabilityOf(anthropic.capabilities, name, model);
     expect(cell("temperature", "claude-sonnet-4-6").range).toEqual([0, 1]);
-    expect(cell("temperature", "claude-opus-4-7").range).toEqual([1, 1]);
-    expect(cell("top_p", "claude-sonnet-5").range).toEqual([0.99, 1]);
+    expect(cell("temperature", "claude-opus-4-7").support).toBe("unsupported");
+    expect(cell("top_p", "claude-sonnet-5").support).toBe("unsupported");
     expect(cell("reasoning_effort", "claude-3-5-sonnet-20240620").support).toBe("unsupported");
     expect(cell("reasoning_effort", "claude-opus-5-5").values).not.toContain("none");
     expect(cell("reasoning_effort", "claude-opus-5").values).toContain("none");

@@ -42,7 +42,7 @@ describe("a route", () => {
   test("says all that it can say", () => {
     const said = route(`
     strategy: {type: least_latency, sticky: {header: X-Session}}
-    targets: ["openai:a", {model: "anthropic/b/c:d", weight: 2.5, order: 2, params: {temperature: 0, top_k: 3, stop:}, max_concurrency: 8}]
+    targets: ["openai:a", {model: "anthropic/b/c:d", weight: 2.5, order: 2, params: {temperature: 0, top_k: 3, stop:}, drop: [user, max_tokens], max_concurrency: 8}]
     retries: 0
     timeouts: {connect_ms: 1, first_byte_ms: 2, first_token_ms: 3, between_chunks_ms: 4, total_ms: 5}
     fallbacks: ["gemini:g", "route:other", {model: "openai:z", temperature: 1}, {route: other, seed: 1}]
@@ -58,7 +58,7 @@ describe("a route", () => {
       name: "r", strategy: "least_latency",
       targets: [
         { name: "openai:a", providerId: "openai", model: "a", weight: 1, order: 0, params: {}, maxConcurrency: null },
-        { name: "anthropic:b/c:d", providerId: "anthropic", model: "b/c:d", weight: 2.5, order: 2, params: { temperature: 0, top_k: 3 }, maxConcurrency: 8 },
+        { name: "anthropic:b/c:d", providerId: "anthropic", model: "b/c:d", weight: 2.5, order: 2, params: { temperature: 0, top_k: 3 }, drop: new Set(["user", "max_tokens", "max_completion_tokens"]), maxConcurrency: 8 },
       ],
       retries: 0, timeouts: { connectMs: 1, firstByteMs: 2, firstTokenMs: 3, betweenChunksMs: 4, totalMs: 5 },
       fallbacks: [
@@ -153,6 +153,12 @@ describe("mistakes", () => {
   test.each(["tenant_id", "timeout", "fallbacks", "api_key", "base_url", "model", "messages", "metadata", "extra_body", "headers", "route", "stream", "stream_options"])("params cannot hold %s", (name) =>
     expect(problemsOf(`routes: {r: {targets: [{model: "openai:a", params: {${name}: secret-value}}]}}`)).toEqual([
       `f:1:53 routes.r.targets[0].params.${name}: a route cannot set this field: only parameters of a model can stand here`,
+    ]));
+  test.each(["stream", "stream_options", "tools", "deployment_id", "model", "top_k"])("drop cannot name %s", (name) =>
+    expect(problemsOf(`routes: {r: {targets: [{model: "openai:a", drop: [${name}]}]}}`).join("\n")).toContain("routes.r.targets[0].drop[0]: expected "));
+  test("what a target sets it cannot drop", () =>
+    expect(problemsOf('routes: {r: {targets: [{model: "openai:a", params: {temperature: 1}, drop: [user, temperature]}]}}').map((line) => line.replace(/^\S+ /, ""))).toEqual([
+      "routes.r.targets[0].drop[1]: the target's `params` set this parameter, and `drop` would drop it again",
     ]));
   test("parameters have the bounds of a request, and a value is never shown", () =>
     expect(problemsOf('routes: {r: {targets: [{model: "openai:a", params: {temperature: 3, user: 5}}]}}').map((line) => line.replace(/^\S+ /, ""))).toEqual([

@@ -1,6 +1,7 @@
 // For each common parameter what the generated tests send: values that ask for something, what has to stand beside them, and the neutral ones; and for
 // each provider model names that reach every exception of its table.
 import { type Capability, capabilityOf } from "../../src/core/capability.ts";
+import type { Json } from "../../src/core/json.ts";
 import type { CommonParameter } from "../../src/core/params.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { BEDROCK_MODELS } from "../contract/examples-bedrock.ts";
@@ -106,6 +107,12 @@ export function sampleFor(name: CommonParameter, cell: Capability): unknown {
 /** Undefined where the cell allows all of them. */
 export function foreignSampleFor(name: CommonParameter, cell: Capability): unknown {
   return SAMPLES[name].values.find((value) => !allows(cell, value));
+}
+
+/** Values that mean "not set" to a model that has no such parameter: the common ones, and its own default. */
+export function neutralSamples(name: CommonParameter, { neutral }: Capability): readonly unknown[] {
+  const { values, neutral: common = [] } = SAMPLES[name];
+  return [...common, ...values.filter((value) => neutral?.(value as Json, { params: {}, extra: {} }) === true)];
 }
 
 export function allows({ values, range }: Capability, value: unknown): boolean {

@@ -6,7 +6,7 @@ import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { readStream } from "../harness/sse.ts";
 import { answeringGateway, ask, type Asked } from "./chat-calls.ts";
-import { cellOf, foreignSampleFor, modelNames, sampleFor, SAMPLES } from "./parameter-samples.ts";
+import { cellOf, foreignSampleFor, modelNames, neutralSamples, sampleFor, SAMPLES } from "./parameter-samples.ts";
 
 const gateway = answeringGateway();
 const counts: Record<string, number> = {};
@@ -130,9 +130,10 @@ describe("what each provider has", () => {
 
     test(`[d6.3] ${provider.label}: a neutral value of a parameter that it does not have is "not set", and the gateway's own four are never refused`, async () => {
       await judgeCells(provider, async (cell) => {
-        if (cellOf(provider, cell.name, cell.model).support !== "unsupported") return null;
+        const capability = cellOf(provider, cell.name, cell.model);
+        if (capability.support !== "unsupported") return null;
         const own = NEVER_UNSUPPORTED.has(cell.name);
-        for (const value of own ? SAMPLES[cell.name].values : (SAMPLES[cell.name].neutral ?? [])) {
+        for (const value of own ? SAMPLES[cell.name].values : neutralSamples(cell.name, capability)) {
           count(own ? "served by the gateway" : "neutral");
           const without = await ask(gateway, cell.base);
           const given = await ask(gateway, { ...cell.base, [cell.name]: value });

@@ -103,8 +103,51 @@ describe("unsupported parameters", () => {
   test("[d6.3] an unsupported value is refused with drop_params too", async () => {
     for (const drop_params of [false, true]) {
       expect((await ask(gateway, { model: "deepseek:deepseek-chat", drop_params, response_format: { type: "json_schema", json_schema: { name: "s", schema: {} } } })).outcome).toBe("400 unsupported_value response_format");
-      expect((await ask(gateway, { model: "groq:m", drop_params, n: 2 })).outcome).toBe("400 unsupported_value n");
+      expect((await ask(gateway, { model: "cerebras:m", drop_params, temperature: 1.75 })).outcome).toBe("400 unsupported_value temperature");
     }
+  });
+
+  /** Models of which a parameter has one value, with that value and another. */
+  const FIXED = [
+    ["openai:gpt-5-mini", "temperature", 1, 0.7],
+    ["openai:o3", "temperature", 1, 0],
+    ["azure:gpt-5", "temperature", 1, 0.2],
+    ["openai:o1-mini", "n", 1, 2],
+    ["groq:m", "n", 1, 2],
+    ["anthropic:claude-opus-4-7", "temperature", 1, 0.5],
+    ["anthropic:claude-opus-4-7", "top_p", 0.995, 0.9],
+    ["bedrock:anthropic.claude-opus-4-7", "temperature", 1, 0.5],
+    ["vertex:claude-opus-4-7@default", "top_p", 0.99, 0.5],
+    ["moonshot:kimi-k2.6", "temperature", 1, 0.6],
+  ] as const;
+
+  test("[d6.3] a parameter of which a model takes its default alone is unsupported there: the default is not set, another value is refused, or dropped and told", async () => {
+    for (const [model, name, own, other] of FIXED) {
+      const without = await ask(gateway, { model });
+      const given = await ask(gateway, { model, [name]: own });
+      expect([model, name, given.outcome, given.request!.body, given.headers.has("x-gateway-dropped-params")]).toEqual([model, name, "200", without.request!.body, false]);
+      const refused = await ask(gateway, { model, [name]: other });
+      expect([model, refused.outcome, refused.wire]).toEqual([model, `400 unsupported_parameter ${name}`, null]);
+      expect(refused.error!.message).toContain("drop_params");
+      const dropped = await ask(gateway, { model, [name]: other, drop_params: true });
+      expect([model, dropped.outcome, dropped.headers.get("x-gateway-dropped-params"), dropped.request!.body]).toEqual([model, "200", name, without.request!.body]);
+      expect(lastLogLine()["params"]).toMatchObject({ [name]: "dropped" });
+    }
+  });
+
+  test("[d6.3] a default that depends on the rest of the request is neutral where it is the default", async () => {
+    const outcome = async (fields: object): Promise<string> => (await ask(gateway, { model: "moonshot:kimi-k2.6", ...fields })).outcome;
+    expect(await outcome({ temperature: 0.6, reasoning_effort: "none" })).toBe("200");
+    expect(await outcome({ temperature: 0.6, thinking: { type: "disabled" } })).toBe("200");
+    expect(await outcome({ temperature: 1, thinking: { type: "disabled" } })).toBe("400 unsupported_parameter temperature");
+  });
+
+  test("[d6.3] operators can serve clients that always send a temperature: drop_params in any scope", async () => {
+    const settings = { dropParams: true, disableStopSequenceLimit: null };
+    const stub = answeringGateway({ snapshot: { settings: { dropParams: true, disableStopSequenceLimit: null } } });
+    expect((await ask(stub, { model: "openai:gpt-5-mini", temperature: 0.7, top_p: 0.9, stop: ["END"] })).headers.get("x-gateway-dropped-params")).toBe("temperature,top_p,stop");
+    const ofProject = answeringGateway({ snapshot: { projectSettings: new Map([["default", settings]]) } });
+    expect((await ask(ofProject, { model: "openai:gpt-5-mini", temperature: 0.7 })).outcome).toBe("200");
   });
 
   test("[d6.3] user, safety_identifier, stream and stream_options are taken for every provider and model", async () => {

@@ -20,6 +20,7 @@ routes:
   chat: {targets: ["openai:gpt-4o", {model: "anthropic:claude-sonnet-4-5", order: 2}, "gemini:gemini-2.5-flash"], drop_params: true}
   warm: {targets: [{model: "openai:gpt-4o-mini", params: {temperature: 1.5, max_tokens: 7, top_k: 3}}]}
   claude: {targets: ["anthropic:claude-sonnet-4-5"]}
+  cool: {targets: [{model: "openai:gpt-4o", drop: [temperature, max_tokens, user], params: {top_p: 0.5}}]}
   groq.fast_1-x: {targets: ["groq:llama/deep:1"]}
 tenants: {default: {routes: {ours: {targets: ["openai:tenant"]}}}}
 projects: {default: {routes: {mine: {targets: ["openai:project"]}}}}
@@ -74,6 +75,19 @@ describe("selection", () => {
     expect([outcome, headers.get("x-gateway-dropped-params")]).toEqual(["200", "seed"]);
     expect((await ask(gateway, { model: MODELS.anthropic, seed: 1 })).outcome).toBe("400 unsupported_parameter seed");
     expect((await ask(gateway, { route: "chat", model: MODELS.anthropic, seed: 1, drop_params: false })).outcome).toBe("400 unsupported_parameter seed");
+  });
+
+  test("[d6.3] a target drops the parameters that it names, whatever it takes and the request says of dropping, and tells them", async () => {
+    for (const drop_params of [undefined, false, true])
+      for (const stream of [false, true]) {
+        const { outcome, wire, headers } = await ask(gateway, { route: "cool", stream, drop_params, temperature: 0.3, max_completion_tokens: 20, user: "u", seed: 1 });
+        expect([outcome, headers.get("x-gateway-dropped-params")]).toEqual(["200", "temperature,max_completion_tokens,user"]);
+        expect(wire).toMatchObject({ top_p: 0.5, seed: 1 });
+        for (const name of ["temperature", "max_completion_tokens", "max_tokens", "user"]) expect(wire).not.toHaveProperty(name);
+        expect(gateway.records.at(-1)!.fates).toMatchObject({ temperature: "dropped", max_completion_tokens: "dropped", user: "dropped", seed: "native" });
+      }
+    const nothing = await ask(gateway, { route: "cool", seed: 1 });
+    expect([nothing.outcome, nothing.headers.has("x-gateway-dropped-params")]).toEqual(["200", false]);
   });
 
   test("[d1.3] a model that equals a route's name selects that route, also beside the same route", async () => {
@@ -233,7 +247,7 @@ describe("[d9.1] routes in the listing of models", () => {
     const { data } = await get("");
     const names = namedRoutes(ROUTES.projectRoutes.get("default")!).map(({ name }) => name);
     expect(data.slice(0, names.length).map((one: any) => one.id)).toEqual(names);
-    expect(names.toSorted()).toEqual(["chat", "claude", "groq.fast_1-x", "mine", "ours", "warm"]);
+    expect(names.toSorted()).toEqual(["chat", "claude", "cool", "groq.fast_1-x", "mine", "ours", "warm"]);
     for (const one of data.slice(0, names.length)) expect(one).toMatchObject({ object: "model", owned_by: "dragoman", created: expect.any(Number), name: one.id });
     expect(data[names.length].owned_by).not.toBe("dragoman");
   });

@@ -1,20 +1,23 @@
 // What the Messages API takes of the common set, by generation of the model. https://platform.claude.com/docs/en/api/messages
-import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type CapabilityCells, type CapabilityException, type CapabilityTable } from "../../core/capability.ts";
+import { NATIVE, UNSUPPORTED, defaultOnly, emulated, mapped, type Capability, type CapabilityCells, type CapabilityException, type CapabilityTable } from "../../core/capability.ts";
 import { EFFORT_WORDS } from "./thinking.ts";
 import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "./models.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
 
+/** These models refuse every `top_p` but their default, which is told as 0.99 or above: https://platform.claude.com/docs/en/about-claude/models/migration-guide */
+export const TOP_P_DEFAULT_ONLY: Capability = { ...UNSUPPORTED, note: "this model takes its default only, which is anything from 0.99 on", neutral: (value) => typeof value === "number" && value >= 0.99 };
+
 /** The cells that differ between generations; each generation names all of them. */
 function generationCells(facts: ModelFacts) {
   return {
     temperature: facts.sampling
       ? { ...native("0 to 1; not together with thinking, and from Claude 4.5 on not beside top_p"), range: [0, 1] }
-      : { ...native("this model takes the default 1 only"), range: [1, 1] },
+      : defaultOnly(1),
     top_p: facts.sampling
       ? native("not together with thinking, and from Claude 4.5 on not beside temperature")
-      : { ...native("this model takes nothing below 0.99"), range: [0.99, 1] },
+      : TOP_P_DEFAULT_ONLY,
     tool_choice: facts.forcedTools
       ? mapped("required -> any, a function -> tool")
       : { ...mapped("this model cannot be forced to call a tool"), values: ["none", "auto"] },

@@ -1,6 +1,7 @@
 // What Converse takes of the common set, by family of the model. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
 // .../userguide/conversation-inference-supported-models-features.html
-import { UNSUPPORTED, emulated, mapped, type Capability, type CapabilityException, type CapabilityTable } from "../../core/capability.ts";
+import { UNSUPPORTED, defaultOnly, emulated, mapped, type Capability, type CapabilityException, type CapabilityTable } from "../../core/capability.ts";
+import { TOP_P_DEFAULT_ONLY } from "../anthropic/capabilities.ts";
 import { EFFORT_WORDS } from "../anthropic/thinking.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 
@@ -11,8 +12,8 @@ const here = (takes: boolean, cell: Capability, note: string): Capability => (ta
 function familyCells(facts: FamilyFacts) {
   const { claude } = facts;
   return {
-    temperature: claude === null || claude.sampling ? { ...mapped("inferenceConfig.temperature"), range: [0, 1] } : { ...mapped("inferenceConfig.temperature; this model takes the default 1 only"), range: [1, 1] },
-    top_p: claude === null || claude.sampling ? mapped("inferenceConfig.topP") : { ...mapped("inferenceConfig.topP; this model takes nothing below 0.99"), range: [0.99, 1] },
+    temperature: claude === null || claude.sampling ? { ...mapped("inferenceConfig.temperature"), range: [0, 1] } : defaultOnly(1),
+    top_p: claude === null || claude.sampling ? mapped("inferenceConfig.topP") : TOP_P_DEFAULT_ONLY,
     stop: here(facts.stop, mapped("inferenceConfig.stopSequences"), "this family is reported to refuse stopSequences"),
     tools: here(facts.tools, mapped(`toolConfig.tools[].toolSpec; cache_control is a cachePoint behind the tool; strict ${facts.jsonSchema ? "goes along" : "is for models with structured output, and is not sent to this one"}`), "this model takes no tools"),
     tool_choice: toolChoice(facts),

@@ -1,5 +1,5 @@
 // Companies that serve open models of others in OpenAI's form.
-import type { Feature } from "../../../core/capability.ts";
+import { defaultOnly, type Feature } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { mapMessages } from "../messages.ts";
@@ -18,7 +18,7 @@ const groq: OpenAICompatibleRow = {
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
   lacks: [...OPENAI_ONLY, "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "prediction", "prompt_cache_key", "input_audio", "video_url", "file"],
   cells: {
-    n: { support: "native", note: "1 only", range: [1, 1] },
+    n: defaultOnly(1),
     reasoning_effort: { support: "native", note: "qwen3: none, default; gpt-oss: low, medium, high" },
     service_tier: { support: "native", note: "auto, on_demand, flex, performance" },
   },

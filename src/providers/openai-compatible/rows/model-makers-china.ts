@@ -1,5 +1,5 @@
 // Companies in China that serve their own models in OpenAI's form. Where a vendor has two sites, the row has the address outside China; their keys are apart.
-import { NATIVE } from "../../../core/capability.ts";
+import { type Capability, NATIVE } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { OPENAI_ONLY } from "../openai-only.ts";
@@ -27,6 +27,13 @@ const MOONSHOT_SAMPLING: NonNullable<OpenAICompatibleRow["cells"]> = {
   frequency_penalty: NATIVE,
 };
 
+/** One fixed value, which depends on whether the model thinks: https://platform.kimi.ai/docs/guide/kimi-k2-5-quickstart */
+const MOONSHOT_TEMPERATURE: Capability = {
+  support: "unsupported",
+  note: "the fixed value only: 1, or 0.6 with thinking disabled",
+  neutral: (value, { params, extra }) => value === (params.reasoning_effort === "none" || (isObject(extra["thinking"]) && extra["thinking"]["type"] === "disabled") ? 0.6 : 1),
+};
+
 /** K2.5 and later take one fixed value of every sampling parameter and refuse others; thinking has its own switch before K3. */
 const moonshot: OpenAICompatibleRow = {
   id: "moonshot",
@@ -39,7 +46,7 @@ const moonshot: OpenAICompatibleRow = {
   verified: { source: "https://platform.kimi.ai/docs/api/chat", date: "2026-11-20" },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "prompt_cache_key" && name !== "safety_identifier"), ...LOGPROBS, "logit_bias", "seed", "user", "input_audio", "file", "document", "top_p", "n", ...PENALTIES],
   cells: {
-    temperature: { support: "native", note: "1, or 0.6 with thinking disabled", range: [0.6, 1] },
+    temperature: MOONSHOT_TEMPERATURE,
     reasoning_effort: { support: "native", note: "low, high, max; not beside thinking", values: ["low", "high", "max"] },
     parallel_tool_calls: { support: "native", note: "not in the vendor's schema" },
   },

@@ -1,5 +1,5 @@
 // Companies that serve their own models in OpenAI's form.
-import { NATIVE } from "../../../core/capability.ts";
+import { defaultOnly, NATIVE } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { BEYOND_TEXT, OPENAI_ONLY } from "../openai-only.ts";
@@ -12,11 +12,11 @@ const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias"
 /** What models that reason take, and which of them stop at a word: https://platform.openai.com/docs/guides/reasoning */
 const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   { models: /^(ft:)?(o3|o4-mini)(-\d|:|$)|^(ft:)?gpt-5(-mini|-nano)?(-\d|:|$)/, lacks: ["stop"] },
-  { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: { support: "native", range: [1, 1] } } },
+  { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: defaultOnly(1) } },
   {
     models: /^(ft:)?o[134](-|:|$)|^(ft:)?gpt-5(-mini|-nano|-codex|-pro)?(-\d|:|$)/,
     lacks: SAMPLING,
-    cells: { temperature: { support: "native", note: "1 only: the model reasons", range: [1, 1] } },
+    cells: { temperature: defaultOnly(1, "the default 1 only: the model reasons") },
     renames: { max_tokens: "max_completion_tokens" },
   },
   { models: /^(ft:)?gpt-5\.\d/, renames: { max_tokens: "max_completion_tokens" }, cells: { temperature: { support: "native", note: "other than 1 only with reasoning_effort none" } } },
