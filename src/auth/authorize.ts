@@ -24,13 +24,38 @@ const LISTED_PROJECTS = 50;
 export function authorize(token: AccessToken, scope: RequestedScope, snapshot: Scopes): Principal {
   if (scope.tenantId !== null && scope.tenantId !== token.tenantId) throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", { param: "tenant_id" });
   const { projectId, role } = token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
-  if (!roleAtLeast(role, "developer")) throw new GatewayError("insufficient_role", `The role here is ${role}, and inference needs developer or higher.`);
+  demandDeveloper(role);
   const permissions: ReadonlySet<Permission> = new Set(token.permissions);
-  for (const [permission, field] of scope.needs) {
+  demandPermissions(permissions, scope.needs);
+  return { tokenId: token.id, tokenKind: token.kind, tenantId: token.tenantId, projectId, userId: token.userId, role, permissions, narrowing: narrowingOf(token) };
+}
+
+/**
+ * What the token alone forbids whatever the body says, so that no body has to be read for it (decisions 5.8). `needs` are the permissions that headers ask
+ * for. Throws as above.
+ */
+export function demandInference(token: AccessToken, needs: RequestedScope["needs"], snapshot: Scopes): void {
+  if (token.kind === "project") demandDeveloper(ownProject(token, { projectId: null }, snapshot).role);
+  else demandAnyProject(token, snapshot);
+  demandPermissions(new Set(token.permissions), needs);
+}
+
+function demandAnyProject(token: AccessToken, { projects, memberships }: Scopes): void {
+  const reaching = membershipsOf(token, { memberships }).filter(({ projectId }) => projectId === null || projects.get(projectId)?.tenantId === token.tenantId);
+  const highest = reaching.reduce<Role | null>((best, { role }) => (best === null || roleAtLeast(role, best) ? role : best), null);
+  if (highest === null) throw noProject();
+  demandDeveloper(highest);
+}
+
+function demandDeveloper(role: Role): void {
+  if (!roleAtLeast(role, "developer")) throw new GatewayError("insufficient_role", `The role here is ${role}, and inference needs developer or higher.`);
+}
+
+function demandPermissions(permissions: ReadonlySet<Permission>, needs: RequestedScope["needs"]): void {
+  for (const [permission, field] of needs) {
     if (!permissions.has(permission))
       throw new GatewayError("permission_required", `The field ${field} needs the permission ${permission}, which this access token does not have.`, { param: field });
   }
-  return { tokenId: token.id, tokenKind: token.kind, tenantId: token.tenantId, projectId, userId: token.userId, role, permissions, narrowing: narrowingOf(token) };
 }
 
 interface ProjectRole {
@@ -38,7 +63,7 @@ interface ProjectRole {
   readonly role: Role;
 }
 
-function ownProject(token: AccessToken, scope: RequestedScope, { projects }: Scopes): ProjectRole {
+function ownProject(token: AccessToken, scope: Pick<RequestedScope, "projectId">, { projects }: Scopes): ProjectRole {
   const { projectId } = token;
   if (projectId === null || projects.get(projectId)?.tenantId !== token.tenantId || (scope.projectId !== null && scope.projectId !== projectId)) throw projectMismatch();
   const cap = token.role ?? "developer";
@@ -56,10 +81,12 @@ function usersProject(token: AccessToken, scope: RequestedScope, { projects, mem
 const projectMismatch = (): GatewayError =>
   new GatewayError("scope_mismatch", "The access token does not reach the project that the request is for. `project_id` may be left out where the token reaches exactly one.", { param: "project_id" });
 
+const noProject = (): GatewayError => new GatewayError("project_required", "The access token's user has no role in any project.", { param: "project_id" });
+
 function onlyProject(token: AccessToken, own: readonly Membership[], projects: Scopes["projects"]): string {
   const visible = visibleProjects(token, own, projects);
   if (visible.length === 1) return visible[0]!;
-  if (visible.length === 0) throw new GatewayError("project_required", "The access token's user has no role in any project.", { param: "project_id" });
+  if (visible.length === 0) throw noProject();
   const listed = visible.toSorted().slice(0, LISTED_PROJECTS).join(", ");
   const more = visible.length > LISTED_PROJECTS ? ` and ${visible.length - LISTED_PROJECTS} more` : "";
   throw new GatewayError("project_required", `The access token reaches ${visible.length} projects. Send \`project_id\`, one of: ${listed}${more}.`, { param: "project_id" });

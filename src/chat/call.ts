@@ -65,7 +65,8 @@ export class Call {
   #waitingSinceMs: number | null = null;
   /** Waits that go on; several choices wait side by side. */
   #waits = 0;
-  #entered = false;
+  /** The tenant among whose calls it counts; null: it does not count now. */
+  #enteredAs: string | null = null;
   #published = false;
   #ledgerEntry: OpenEntry | null = null;
   #written: Promise<void> | null = null;
@@ -108,10 +109,16 @@ export class Call {
     return this.record.traceId;
   }
 
-  /** Counts among the calls under way. Throws `shutting_down`, `gateway_overloaded`. */
-  enter(): void {
-    this.context.traffic.enter(this.snapshot.limits.maxConcurrentCalls);
-    this.#entered = true;
+  /** Counts among the calls under way, and among those of the token's tenant. Throws `shutting_down`, `stale_snapshot`, `gateway_overloaded`. */
+  enter({ tenantId }: AccessToken): void {
+    this.context.traffic.enter(tenantId, this.snapshot.limits);
+    this.#enteredAs = tenantId;
+  }
+
+  /** Gives its place among the calls under way back, once. */
+  #leave(): void {
+    if (this.#enteredAs !== null) this.context.traffic.leave(this.#enteredAs);
+    this.#enteredAs = null;
   }
 
   /** The address of who calls, looked up when it is asked for first; null: unknown. */
@@ -357,7 +364,7 @@ export class Call {
     for (const attempt of this.record.attempts) attempt.totalMs ??= this.record.totalMs;
     this.#written = this.context.ledger.close(this.#ledgerEntry, this.record);
     if (this.content !== null) return void this.#publishWithContent(this.content);
-    if (this.#entered) this.context.traffic.leave();
+    this.#leave();
     this.context.observer.publish(this.record, null);
   }
 
@@ -371,7 +378,7 @@ export class Call {
       this.context.onContentLost?.(this.traceId, fault);
     }
     this.context.observer.publish(this.record, content);
-    if (this.#entered) this.context.traffic.leave();
+    this.#leave();
   }
 
   /** What the last byte of the answer has to wait for, once the call is published; null: nothing. */

@@ -4,7 +4,7 @@ import type { LimitStore } from "../admission/limit-store.ts";
 import type { OnCharged } from "../admission/thresholds.ts";
 import type { Clock } from "../core/clock.ts";
 import type { CredentialLender } from "../core/credential.ts";
-import type { Snapshot } from "../core/snapshot.ts";
+import type { ServerLimits, Snapshot } from "../core/snapshot.ts";
 import type { Tracing } from "../core/trace.ts";
 import type { Events } from "../core/event.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
@@ -54,7 +54,8 @@ export interface Routing {
 
 /** Calls under way: bounded, drained at the end of the process. */
 export interface Traffic {
-  /** Throws `shutting_down`, `stale_snapshot` or `gateway_overloaded`. */
-  enter(maxConcurrentCalls: number): void;
-  leave(): void;
+  /** Takes a place among the calls under way, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or `gateway_overloaded`. */
+  enter(tenantId: string, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
+  /** Gives the place back. */
+  leave(tenantId: string): void;
 }

@@ -1,6 +1,6 @@
-// One request, top to bottom: authenticate, parse, authorize, prepare what may answer, complete, reply. Each step is a file of its name; errors of all of
+// One request, top to bottom: authenticate, refuse what the token alone forbids, parse, authorize, prepare what may answer, complete, reply. Each step is a file of its name; errors of all of
 // them leave by one door.
-import { authorize } from "../auth/authorize.ts";
+import { authorize, demandInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
@@ -13,7 +13,7 @@ import { isOn } from "./header-switch.ts";
 import { prepare } from "./legs.ts";
 import { openToolSession } from "./tools/open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
-import { readBody } from "./read-body.ts";
+import { afterUnread, isUnread, readBody } from "./read-body.ts";
 import { replyRounds } from "./tools/reply-rounds.ts";
 import { replyStream, streaming } from "./reply-stream.ts";
 import { replyWhole, whole } from "./reply-whole.ts";
@@ -24,12 +24,13 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
   const call = new Call(context, http, peers);
   let answer: Response;
   try {
-    call.enter();
     const known = identify(http.headers.get("authorization"), call.clientIp, call.snapshot, context.logins, context.clock.now());
     const token = known instanceof Promise ? await known : known;
     call.authenticated(token);
     const explains = asksToExplain(http.headers);
     call.tellsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
+    demandInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, call.snapshot);
+    call.enter(token);
 
     const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits)));
     call.parsed(sent);
@@ -48,17 +49,22 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     else answer = replyWhole(await complete(prepared(sent), call, whole(call)), call);
   } catch (thrown) {
     answer = call.fail(thrown);
+    // the call has ended by now, and holds no place while the rest of a body that is not wanted comes in
+    if (isUnread(http)) await afterUnread(http, answer);
   }
   // a stream waits for itself, before its last bytes
   if (call.written !== null) await call.written;
   return answer;
 }
 
+const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();
+const NEEDED_TO_EXPLAIN: ReadonlyMap<Permission, string> = new Map([["debug", EXPLAIN_HEADER]]);
+
 /** The scopes that the request names; the body wins over the headers (decisions 2.1). */
 function requestedScope(options: CallOptions, headers: Headers, explains: boolean) {
   return {
     tenantId: options.tenantId ?? headers.get("x-gateway-tenant-id"),
     projectId: options.projectId ?? headers.get("x-gateway-project-id"),
-    needs: explains ? new Map<Permission, string>([...options.needs, ["debug", EXPLAIN_HEADER]]) : options.needs,
+    needs: explains ? new Map<Permission, string>([...options.needs, ...NEEDED_TO_EXPLAIN]) : options.needs,
   };
 }

@@ -58,6 +58,47 @@ async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<
   }
 }
 
+const MAX_DISCARDED_BYTES = 1_048_576;
+const DISCARD_MS = 2000;
+
+/** Whether the answer was found without a look at the body. */
+export function isUnread(request: Request): boolean {
+  return !request.bodyUsed && request.body !== null;
+}
+
+/**
+ * The answer to a request whose body is unread, once that was read and thrown away (decisions 5.8): an answer on a connection that is closed while the client
+ * still sends would be lost on its way. Where the body has not ended after 1 MiB or 2 s, the connection is closed behind the answer. The rest of a body that is
+ * too large is left to the runtime, which throws it away behind the answer for as long as the client sends. Never rejects.
+ */
+export async function afterUnread(request: Request, answer: Response): Promise<Response> {
+  if (answer.status !== TOO_LARGE && !(await discardBody(request))) answer.headers.set("connection", "close");
+  return answer;
+}
+const TOO_LARGE = 413;
+
+/** Whether it came to its end. */
+async function discardBody(request: Request): Promise<boolean> {
+  const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader();
+  if (reader === undefined) return true;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<null>((resolve) => (timer = setTimeout(resolve, DISCARD_MS, null)));
+  let bytes = 0;
+  try {
+    for (;;) {
+      const part = await Promise.race([reader.read(), over]);
+      if (part === null) return false;
+      if (part.done) return true;
+      bytes += part.value.length;
+      if (bytes > MAX_DISCARDED_BYTES) return false;
+    }
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 function tooLarge(limits: ServerLimits): GatewayError {
   return new GatewayError("body_too_large", `The body may have at most ${limits.maxBodyBytes} bytes.`);
 }

@@ -58,7 +58,7 @@ export const CATALOGUE = {
   // the gateway
   internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),
   shutting_down: entry(503, "server_error", "gateway", true, "The gateway is going down and takes no new calls.", "Try again; another replica or the next start answers."),
-  gateway_overloaded: entry(503, "server_error", "gateway", true, "The gateway holds as many calls as it is configured to.", "Try again shortly, or raise `server.max_concurrent_calls`."),
+  gateway_overloaded: entry(503, "server_error", "gateway", true, "The gateway holds as many calls as it is configured to, of all tenants or of one.", "Try again shortly, or raise `server.max_concurrent_calls`, or `server.max_concurrent_calls_per_tenant`."),
   no_target_available: entry(503, "server_error", "gateway", true, "No target of the route is healthy, and the route says not to try one that is not.", "Try again after `retry-after`; the operator looks at the providers, or sets the route's `on_exhausted` to `least_bad`."),
   login_unavailable: entry(503, "server_error", "gateway", true, "The keys of a login's issuer cannot be fetched, and none are known.", "Try again; the operator looks after the issuer, or its address in `oidc`."),
   store_unavailable: entry(503, "server_error", "gateway", true, "The database cannot be reached or written, so nothing can be changed or listed now, or a secret in it cannot be opened with the master keys that are there. Calls go on.", "Try again, unless the message tells of a secret; the operator looks after the database, or the master keys."),

@@ -117,6 +117,8 @@ export interface ServerLimits {
   /** The body has to be complete this long after the head. */
   readonly bodyTimeoutMs: number;
   readonly maxConcurrentCalls: number;
+  /** Of these, what one tenant may hold; null: all of them. */
+  readonly maxConcurrentCallsPerTenant: number | null;
   /** Largest plain answer of a provider that is read, decompressed. */
   readonly maxAnswerBytes: number;
   /** Longest line or event of a stream. */

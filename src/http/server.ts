@@ -1,6 +1,7 @@
 // Bun's server: the hot operation goes straight to chat/, everything else to the app. Its own refusals (what is no HTTP, headers over 16 KB) are bare.
 import type { Server } from "bun";
 import type { Peers } from "../chat/call.ts";
+import { afterUnread, isUnread } from "../chat/read-body.ts";
 import { errorResponse } from "../chat/reply-headers.ts";
 import { asGatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
@@ -31,7 +32,10 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): S
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: MAX_BODY_BYTES,
     routes: Object.fromEntries(CHAT_PATHS.flatMap((path) => [[path, hot], [`${path}/`, hot]])),
-    fetch: (request, server) => app.fetch(request, { peer: server.requestIP(request)?.address ?? null }),
+    fetch: async (request, server) => {
+      const answer = await app.fetch(request, { peer: server.requestIP(request)?.address ?? null });
+      return isUnread(request) ? await afterUnread(request, answer) : answer;
+    },
     error: (fault) => {
       onFault(fault);
       return errorResponse(asGatewayError(fault), newTraceId(), 0, {});

@@ -7,7 +7,7 @@ import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
 import { loginKey } from "../core/login.ts";
 import type { Route } from "../core/route.ts";
-import type { ProviderSettings, ScopeSettings, Snapshot } from "../core/snapshot.ts";
+import type { ProviderSettings, ScopeSettings, ServerLimits, Snapshot } from "../core/snapshot.ts";
 import { compileWebhooks } from "../observe/webhooks/webhook-settings.ts";
 import { compileToolServers } from "../mcp/compile-servers.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
@@ -57,13 +57,22 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     toolServers: remember("tool servers", [toolServers], () => compileToolServers(toolServers)),
     webhooks: remember("webhooks", [webhooks], () => compileWebhooks(webhooks)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
-    limits: configuration.server.limits,
+    limits: remember("server limits", [configuration.server.limits, projects], () => serverLimits(configuration.server.limits, projects)),
     proxyTrust: configuration.server.proxyTrust,
     logins: configuration.oidc,
     loginUsers: remember("logins", [identities.users], () => new Map(identities.users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.tenantId, user.login), user] as const])))),
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };
+}
+
+/** What is left for other tenants when one holds as many calls as it may, where the configuration does not say. */
+const SHARE_OF_OTHERS = 0.2;
+
+function serverLimits(limits: ServerLimits, projects: Identities["projects"]): ServerLimits {
+  const { maxConcurrentCalls, maxConcurrentCallsPerTenant } = limits;
+  const hasSeveralTenants = new Set(projects.map(({ tenantId }) => tenantId)).size > 1;
+  return { ...limits, maxConcurrentCallsPerTenant: maxConcurrentCallsPerTenant ?? (hasSeveralTenants ? Math.max(1, Math.floor(maxConcurrentCalls * (1 - SHARE_OF_OTHERS))) : null) };
 }
 
 function joinedOf({ configuration, identities, resources = NO_RESOURCES, families }: Pick<CompileInput, "configuration" | "identities" | "resources" | "families">, remember: Remember): Joined {

@@ -43,6 +43,7 @@ describe("without a file", () => {
           maxBodyBytes: 33_554_432,
           bodyTimeoutMs: 60_000,
           maxConcurrentCalls: 10_000,
+          maxConcurrentCallsPerTenant: null,
           maxAnswerBytes: 67_108_864,
           maxEventBytes: 16_777_216,
           defaultTimeoutMs: 600_000,

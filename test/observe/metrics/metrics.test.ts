@@ -75,9 +75,10 @@ describe("/metrics", () => {
     expect(await samples(metrics, "dragoman_cancelled_total")).toEqual({ "model=stall provider=sandbox": 1 });
 
     const traffic = openTraffic(metrics.inFlight, () => null);
-    traffic.enter(10);
-    traffic.enter(10);
-    traffic.leave();
+    const bounds = { maxConcurrentCalls: 10, maxConcurrentCallsPerTenant: null };
+    traffic.enter("default", bounds);
+    traffic.enter("default", bounds);
+    traffic.leave("default");
     expect(await samples(metrics, "dragoman_calls_in_flight")).toEqual({ "": 1 });
     expect((await samples(metrics, "process_resident_memory_bytes"))[""]).toBeGreaterThan(1e6);
   });
