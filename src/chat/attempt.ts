@@ -5,6 +5,7 @@ import { checkAddress } from "../wire/address-guard.ts";
 import { retryAfterMs } from "../wire/retry-after.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../wire/upstream.ts";
 import { GatewayError } from "../core/errors.ts";
+import { connectionPartition } from "../core/target.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import type { TraceHeaders } from "../core/trace.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
@@ -79,7 +80,8 @@ async function send(request: UpstreamRequest, { provider, target }: Resolved, ca
   const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(spanId));
   const pinnedAddress = target.guardedField === null ? undefined : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField })).pinnedAddress;
   const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = limits;
-  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal, pinnedAddress });
+  const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
+  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal, pinnedAddress, partition });
 }
 
 /** Behind the signature, which has no part in it. A header of that name that the caller set for the provider stays. */

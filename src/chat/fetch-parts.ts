@@ -5,6 +5,7 @@ import type { BlockType, ChatRequest, ContentPart, Message } from "../core/chat.
 import { GatewayError } from "../core/errors.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
+import { connectionPartition } from "../core/target.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import { UpstreamFault, type UpstreamResponse } from "../wire/upstream.ts";
 import type { Call } from "./call.ts";
@@ -115,7 +116,7 @@ async function fetchOne(place: Place, budget: { leftBytes: number }, cancellatio
   try {
     const { url, pinnedAddress } = await checkAddress(place.address, { allowPrivate: false, param: place.path });
     const limits = { connectTimeoutMs: TIME_MS, firstByteTimeoutMs: TIME_MS, betweenBytesTimeoutMs: TIME_MS };
-    const response = await call.context.upstream.send({ method: "GET", url, headers: {}, body: "" }, { ...limits, signal: cancellation, pinnedAddress });
+    const response = await call.context.upstream.send({ method: "GET", url, headers: {}, body: "" }, { ...limits, signal: cancellation, pinnedAddress, partition: connectionPartition(call.record.tenantId, null) });
     const bytes = await readBytes(response, place, budget);
     const mediaType = mediaTypeOf(bytes, response.header("content-type"), url);
     const { kind } = FETCHABLE[place.type]!;

@@ -44,6 +44,7 @@ export function targetFor(providerId: string, model: string, options: CallOption
     facts: modelKnowledge(settings, provider, model).facts,
     headers: options.headers,
     guardedField: ownAddress !== null ? baseUrlField : settings.guarded === true ? STORED_ADDRESS : null,
+    sharesConnections: settings.sharesConnections === true && ownAddress === null && brought === null,
   };
   // a stored credential goes only to the address that was configured with it (decisions 2.9)
   return { provider, target, credentials: brought !== null ? [brought] : ownAddress === null ? settings.credentials : NO_CREDENTIALS };

@@ -58,6 +58,8 @@ export interface ProviderSettings {
   readonly owner?: string;
   /** Its address was not configured by the operator, and passes the guard at each call. */
   readonly guarded?: boolean;
+  /** Calls of several tenants may use the same connections to it; only what the operator's file says. */
+  readonly sharesConnections?: boolean;
 }
 
 export interface IpRanges {

@@ -42,6 +42,8 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>;
   /** The request's field that brought the address, which then has to pass the address guard (decisions 2.12); null: the operator's own address. */
   readonly guardedField: string | null;
+  /** The operator lets calls of several tenants use the same connections. */
+  readonly sharesConnections: boolean;
 }
 
 /** In place of a field of the request: the address is one that a tenant has configured for its own provider. */
@@ -49,6 +51,17 @@ export const STORED_ADDRESS = "model";
 
 /** What may stand in an address as a region, project, resource, deployment or version (decisions 1.8). Dots alone would be a step up a path. */
 export const ADDRESS_WORD = /^(?!\.+$)[A-Za-z0-9._-]{1,128}$/;
+
+/**
+ * Whose calls may use a connection one after another (UpstreamCall.partition): those of one tenant with one credential. Without a tenant: those of all
+ * tenants with that credential.
+ */
+export function connectionPartition(tenantId: string | null, credential: Credential | null): string {
+  const tenant = tenantId ?? "";
+  if (credential === null) return tenant;
+  const { secret, accessKeyId = "", sessionToken = "" } = credential;
+  return `${tenant}\n${secret}\n${accessKeyId}\n${sessionToken}`;
+}
 
 /** `<provider>:<model_name>`, as the answer's `model` says it. */
 export function targetName(target: Target): string {

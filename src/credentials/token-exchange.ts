@@ -32,7 +32,7 @@ export interface TokenRequest {
   readonly form: Readonly<Record<string, string>>;
   /** The header of that name, where the form does not say who asks. */
   readonly authorization?: string;
-  /** Removed from every word. */
+  /** Of the credential: removed from every word, and what tells its connections from those of others. */
   readonly secrets: readonly string[];
   /** What the address guard found for an address that is not the operator's. */
   readonly pinnedAddress?: string | undefined;
@@ -67,7 +67,7 @@ async function ask({ url, form, authorization, secrets, pinnedAddress }: TokenRe
   const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, firstByteTimeoutMs: EXCHANGE_TIMEOUT_MS, betweenBytesTimeoutMs: EXCHANGE_TIMEOUT_MS };
   try {
     const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json", ...(authorization !== undefined && { authorization }) };
-    const response = await upstream.send({ url, headers, body: new URLSearchParams(form).toString() }, { ...limits, signal, pinnedAddress });
+    const response = await upstream.send({ url, headers, body: new URLSearchParams(form).toString() }, { ...limits, signal, pinnedAddress, partition: `token\n${secrets.join("\n")}` });
     if (response.status >= 300 && response.status < 400) {
       response.body.cancel();
       throw new ExchangeFault("failed", `the token service answered with a redirect (${response.status}), which is not followed`);

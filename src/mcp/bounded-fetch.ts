@@ -24,6 +24,8 @@ export interface FetchBounds {
 export interface FetchWorld {
   readonly clock: Pick<Clock, "monotonic">;
   readonly upstream: UpstreamClient;
+  /** Of the server's link: no other call uses its connections. */
+  readonly partition: string;
   /** Nothing else is called, and gets the headers, whatever the client finds in an answer. */
   readonly origin: string;
   /** Sent with every message; lower-case names. What the client says itself goes before. */
@@ -48,7 +50,7 @@ const ASIDE_PER_SECOND = 256 * 1024;
 
 export type BoundedFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-export function boundedFetch({ clock, upstream, origin, headers, pinned, bounds }: FetchWorld): BoundedFetch {
+export function boundedFetch({ clock, upstream, partition, origin, headers, pinned, bounds }: FetchWorld): BoundedFetch {
   const maxAsked = bounds.maxCallBytes + FRAME_BYTES + ASIDE_BYTES;
   const unasked = openMeter(clock, { burst: 2 * bounds.maxMessageBytes, perSecond: ASIDE_PER_SECOND, maxExpected: bounds.maxCalls * maxAsked });
   return async (url, init = {}) => {
@@ -71,6 +73,7 @@ export function boundedFetch({ clock, upstream, origin, headers, pinned, bounds 
         betweenBytesTimeoutMs: longLived ? bounds.streamSilenceMs : bounds.answerTimeoutMs,
         signal: init.signal ?? new Cancellation(),
         pinnedAddress,
+        partition,
       },
     );
     const response = await sending.catch((thrown: unknown) => {

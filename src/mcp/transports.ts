@@ -64,6 +64,7 @@ async function openHttp(kind: TransportKind, to: HttpTransport, server: ToolServ
   const fetch: BoundedFetch = boundedFetch({
     clock: world.clock,
     upstream: world.upstream,
+    partition: `tools\n${server.key}`,
     origin: url.origin,
     headers: to.headers,
     pinned: check === null ? null : openPinnedOrigins(check),

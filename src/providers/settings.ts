@@ -28,6 +28,7 @@ export interface ProviderEntry {
   /** Those of the file; they win over the environment. */
   readonly settings: Readonly<Record<string, string>>;
   readonly models: readonly ModelListing[];
+  readonly sharesConnections: boolean;
 }
 
 export interface ProvidersConfiguration {
@@ -76,6 +77,11 @@ const ENTRY_SHAPE = {
     .optional()
     .meta({ title: "Base URL", description: "What the vendor's own client library calls its base URL. Not set: the provider's public address. It may lie in a private network." }),
   ...CREDENTIAL_KEYS,
+  shared_connections: z.boolean().default(false).meta({
+    title: "Shared connections",
+    description:
+      "True lets calls of several tenants follow one another on the same connection, which saves handshakes where many tenants use the provider now and then. Over HTTP/1.1 an answer that the provider or a proxy in front of it frames wrongly reaches the next call on the connection: say true only for a provider whose framing you trust. Connections are never shared between credentials. It counts in the configuration file; a provider that is stored for one tenant has only that tenant's calls.",
+  }),
   models: z.array(modelSchema).max(10_000).default([]).meta({
     title: "Models",
     description: "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Calls to others go through as well.",
@@ -140,7 +146,7 @@ function entriesOf(section: Readonly<Record<string, unknown>>): readonly (readon
 export function toProviderEntry(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): ProviderEntry {
   const family = known.get(entry.type ?? id)!;
   const { enabled, base_url: baseUrl = null, token_url: tokenUrl = null } = entry;
-  return { family: family.id, enabled, baseUrl, credentials: storedCredentials(entry, family), tokenUrl, settings: Object.fromEntries(settingsOf(entry)), models: entry.models.map(toModelListing) };
+  return { family: family.id, enabled, baseUrl, credentials: storedCredentials(entry, family), tokenUrl, settings: Object.fromEntries(settingsOf(entry)), models: entry.models.map(toModelListing), sharesConnections: entry.shared_connections };
 }
 
 /** Members that are no key of every entry: settings of families. */

@@ -55,7 +55,7 @@ export function entrySettings(id: string, entry: ProviderEntry, family: Provider
   notices.push(...ofEnvironment.faults, ...address.faults);
   if (baseUrl === null) notices.push(`providers.${id} has no address: set ${family.baseUrlVariables[0] ?? "base_url"}, or base_url in the file`);
   else for (const name of openSettings(baseUrl, settings)) notices.push(`providers.${id} has no ${name}: ${settingCure(name, family)}`);
-  return { id, family: family.id, baseUrl, credentials, settings, enabled: entry.enabled, models: entry.models };
+  return { id, family: family.id, baseUrl, credentials, settings, enabled: entry.enabled, models: entry.models, ...(entry.sharesConnections && { sharesConnections: true }) };
 }
 
 function settingCure(name: string, { settings }: ProviderFamily): string {

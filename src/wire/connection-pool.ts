@@ -1,13 +1,14 @@
-// Connections that wait for their next request, and attempts to connect that nobody waits for any more. The last one put back is the first one taken,
-// so that after a peak the others grow old and are closed.
+// Connections that wait for their next request, and attempts to connect that no call waits for any more. The last one put back is the first one taken,
+// so that after a peak the others grow old and are closed. A connection is lent only within its partition (UpstreamCall.partition): what a peer sends too
+// late or too much then never reaches another tenant, or a call with another credential.
 import type { TLSOptions } from "bun";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import type { HttpTarget } from "./http-request-encoding.ts";
 
 export interface PoolBounds {
-  /** Idle connections to one origin, or to one checked address of it. */
+  /** Idle connections of one partition to one origin, or to one checked address of it. */
   readonly maxIdlePerTarget: number;
-  /** To all targets together; they can be named by callers. */
+  /** Of all partitions to all targets together, which can be named by callers: beyond it the one that has waited longest is closed. */
   readonly maxIdle: number;
   readonly idleTimeoutMs: number;
 }
@@ -25,7 +26,8 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #bounds: PoolBounds;
   readonly #ca: string | undefined;
   readonly #idle = new Map<string, Connection[]>();
-  #idleCount = 0;
+  /** All of them, the one that has waited longest first. */
+  readonly #waiting = new Set<Connection>();
   #keptCount = 0;
   /** The sockets have been looked at since the connections up to this one were put back. */
   #settledCount = 0;
@@ -40,11 +42,11 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /** An open connection that has served before, now `owner`'s. */
-  take(target: HttpTarget, owner: ConnectionOwner, nowMs: number): Connection | undefined {
-    const idle = this.#idle.get(target.key);
+  take(poolKey: string, owner: ConnectionOwner, nowMs: number): Connection | undefined {
+    const idle = this.#idle.get(poolKey);
     if (idle === undefined) return undefined;
     for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-      this.#idleCount--;
+      this.#waiting.delete(connection);
       if (connection.idleUntilMs > nowMs) {
         connection.owner = owner;
         return connection;
@@ -55,10 +57,10 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * The connection has come back in this very turn of the event loop, so that a close that stands right behind the answer has not been seen yet: a
-   * request would go to a peer that has left.
+   * The connection has come back in this very turn of the event loop, so that what stands right behind the answer has not been seen yet. A request would
+   * go to a peer that has closed it, or would be answered by bytes that were sent before it.
    */
-  mayHaveUnseenClose(connection: Connection): boolean {
+  needsRest(connection: Connection): boolean {
     return connection.keptAs > this.#settledCount;
   }
 
@@ -76,8 +78,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /** A new connection, on its way. */
-  open(target: HttpTarget, owner: ConnectionOwner): Connection {
-    const connection = new Connection(target.key, owner);
+  open(target: HttpTarget, poolKey: string, owner: ConnectionOwner): Connection {
+    const connection = new Connection(target.key, poolKey, owner);
     connection.connect(target, this.#tls(target), (this.#hanging.get(target.key) ?? 0) >= MAX_HANGING);
     return connection;
   }
@@ -96,25 +98,26 @@ export class ConnectionPool implements ConnectionOwner {
   /** Takes back a connection that can serve again, unless there are enough. `peerTimeoutMs`: when the peer says that it closes it. */
   keep(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
     const idleMs = Math.min(this.#bounds.idleTimeoutMs, (peerTimeoutMs ?? Infinity) - PEER_TIMEOUT_MARGIN_MS);
-    const idle = this.#idle.get(connection.key) ?? [];
-    if (idleMs <= 0 || idle.length >= this.#bounds.maxIdlePerTarget || this.#idleCount >= this.#bounds.maxIdle) {
+    let idle = this.#idle.get(connection.poolKey);
+    if (idleMs <= 0 || (idle !== undefined && idle.length >= this.#bounds.maxIdlePerTarget) || this.#bounds.maxIdle === 0) {
       connection.retire();
       return;
     }
-    if (idle.length === 0) this.#idle.set(connection.key, idle);
+    if (this.#waiting.size >= this.#bounds.maxIdle) this.#closeLongestWaiting();
+    if (idle === undefined) this.#idle.set(connection.poolKey, (idle = []));
     connection.owner = this;
     connection.idleUntilMs = nowMs + idleMs;
     connection.keptAs = ++this.#keptCount;
     if (connection.isPaused) connection.resume();
     idle.push(connection);
-    this.#idleCount++;
+    this.#waiting.add(connection);
     if (!this.#isSettling) this.#settle();
     if (this.#sweep === undefined) this.#armSweep();
   }
 
   /** Ends a connection in whatever state it is, and at once. */
   drop(connection: Connection): void {
-    if (connection.abandon(this)) this.#hanging.set(connection.key, (this.#hanging.get(connection.key) ?? 0) + 1);
+    if (connection.abandon(this)) this.#hanging.set(connection.targetKey, (this.#hanging.get(connection.targetKey) ?? 0) + 1);
   }
 
   /** Never: an attempt that nobody waits for closes itself. */
@@ -135,19 +138,27 @@ export class ConnectionPool implements ConnectionOwner {
     if (!this.#remove(connection)) this.#forgetHanging(connection);
   }
 
+  #closeLongestWaiting(): void {
+    for (const connection of this.#waiting) {
+      this.#remove(connection);
+      connection.retire();
+      return;
+    }
+  }
+
   #remove(connection: Connection): boolean {
-    const idle = this.#idle.get(connection.key);
-    const at = idle?.indexOf(connection) ?? -1;
-    if (at < 0) return false;
-    idle?.splice(at, 1);
-    this.#idleCount--;
+    if (!this.#waiting.delete(connection)) return false;
+    const idle = this.#idle.get(connection.poolKey);
+    if (idle === undefined) return false;
+    idle.splice(idle.indexOf(connection), 1);
+    if (idle.length === 0) this.#idle.delete(connection.poolKey);
     return true;
   }
 
-  #forgetHanging({ key }: Connection): void {
-    const left = (this.#hanging.get(key) ?? 1) - 1;
-    if (left > 0) this.#hanging.set(key, left);
-    else this.#hanging.delete(key);
+  #forgetHanging({ targetKey }: Connection): void {
+    const left = (this.#hanging.get(targetKey) ?? 1) - 1;
+    if (left > 0) this.#hanging.set(targetKey, left);
+    else this.#hanging.delete(targetKey);
   }
 
   #armSweep(): void {
@@ -159,8 +170,11 @@ export class ConnectionPool implements ConnectionOwner {
     this.#sweep = undefined;
     for (const [key, idle] of this.#idle) {
       const young = idle.filter(({ idleUntilMs }) => idleUntilMs > nowMs);
-      for (const connection of idle) if (connection.idleUntilMs <= nowMs) connection.retire();
-      this.#idleCount -= idle.length - young.length;
+      for (const connection of idle) {
+        if (connection.idleUntilMs > nowMs) continue;
+        this.#waiting.delete(connection);
+        connection.retire();
+      }
       if (young.length === 0) this.#idle.delete(key);
       else this.#idle.set(key, young);
     }

@@ -17,7 +17,10 @@ export interface ConnectionOwner {
 }
 
 export class Connection {
-  readonly key: string;
+  /** Of the target that it leads to. */
+  readonly targetKey: string;
+  /** The pool's: of the target and of whose calls may use it. */
+  readonly poolKey: string;
   owner: ConnectionOwner;
   /** The pool's: until when it may be used again, of a clock that never goes back, and as how manieth it was put back. */
   idleUntilMs = 0;
@@ -32,8 +35,9 @@ export class Connection {
   /** What a TLS failure says, before the socket closes for it. */
   #errorCode: string | undefined = undefined;
 
-  constructor(key: string, owner: ConnectionOwner) {
-    this.key = key;
+  constructor(targetKey: string, poolKey: string, owner: ConnectionOwner) {
+    this.targetKey = targetKey;
+    this.poolKey = poolKey;
     this.owner = owner;
   }
 

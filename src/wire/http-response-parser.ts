@@ -32,6 +32,8 @@ export class ResponseParser {
   /** Bytes of this answer have come, be they of an informational head. */
   #started = false;
   #excess = false;
+  /** Something about its framing is wrong, so that what its sender takes for the next answer may be a part of this one. */
+  #isMisframed = false;
 
   // The head, while it is incomplete: what has come of it, up to #held, and how far that has been read.
   #buffer: Buffer = NO_BYTES;
@@ -84,9 +86,7 @@ export class ResponseParser {
 
   /** The connection can take another request: the answer is complete, nothing came after it, and its sender keeps the connection. */
   get reusable(): boolean {
-    if (this.#phase !== "complete" || this.#excess || this.#minorVersion === 0) return false;
-    // RFC 9112 6.3: what stands between us may have framed it by the other one.
-    if (this.#transferEncoding !== undefined && this.#contentLength >= 0) return false;
+    if (this.#phase !== "complete" || this.#excess || this.#isMisframed || this.#minorVersion === 0) return false;
     return this.#connection === undefined || !/(?:^|,)[ \t]*close[ \t]*(?:,|$)/.test(this.#connection);
   }
 
@@ -168,6 +168,8 @@ export class ResponseParser {
   }
 
   #forgetHead(end: number): void {
+    // RFC 9110 8.6 and RFC 9112 6.1: an informational answer has no body, and says nothing of one.
+    if (this.#contentLength >= 0 || this.#transferEncoding !== undefined) this.#isMisframed = true;
     this.#headStart = end;
     this.#status = 0;
     this.#fields = 0;
@@ -252,13 +254,18 @@ export class ResponseParser {
       const digits = withoutSpace(one);
       const length = /^\d{1,16}$/.test(digits) ? Number(digits) : NaN;
       if (!Number.isSafeInteger(length)) throw malformed("has a Content-Length that is no number");
-      if (this.#contentLength >= 0 && this.#contentLength !== length) throw malformed("has two lengths");
+      if (this.#contentLength >= 0) {
+        if (this.#contentLength !== length) throw malformed("has two lengths");
+        this.#isMisframed = true;
+      }
       this.#contentLength = length;
     }
   }
 
   #chooseFraming(): void {
     if (this.#transferEncoding !== undefined && this.#transferEncoding !== "chunked") throw malformed("has a transfer encoding other than chunked");
+    // RFC 9112 6.3: what stands between us may have framed it by the other one.
+    if (this.#transferEncoding !== undefined && this.#contentLength >= 0) this.#isMisframed = true;
     if (this.#status === 204 || this.#status === 304) this.#readNoBody();
     else if (this.#transferEncoding !== undefined) this.#phase = "chunked";
     else if (this.#contentLength < 0) this.#phase = "close";
@@ -268,8 +275,9 @@ export class ResponseParser {
     }
   }
 
-  /** A 304 may give the length that another answer would have. */
+  /** RFC 9110 8.6 and 15.4.5: a 204 announces no body, and a 304 answers a condition, which no request of ours has. */
   #readNoBody(): void {
+    if (this.#status === 304 || this.#contentLength > 0 || this.#transferEncoding !== undefined) this.#isMisframed = true;
     this.#contentLength = 0;
     this.#phase = "complete";
   }

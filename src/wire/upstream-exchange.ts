@@ -30,6 +30,7 @@ const NOBODY = (): void => undefined;
 export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   readonly #pool: ConnectionPool;
   readonly #target: HttpTarget;
+  readonly #poolKey: string;
   readonly #call: UpstreamCall;
   readonly #clock: WaitClock;
   /** Kept only until it cannot be needed for a repetition any more. */
@@ -57,6 +58,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   constructor(pool: ConnectionPool, target: HttpTarget, request: EncodedRequest, call: UpstreamCall, resolve: (response: UpstreamResponse) => void, reject: (reason: unknown) => void) {
     this.#pool = pool;
     this.#target = target;
+    this.#poolKey = `${target.key}\n${call.partition}`;
     this.#request = request;
     this.#call = call;
     this.#clock = new WaitClock(this, Math.min(call.connectTimeoutMs, call.firstByteTimeoutMs, call.betweenBytesTimeoutMs));
@@ -66,11 +68,11 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
 
   start(): void {
     this.#call.signal.addEventListener("abort", this);
-    const connection = this.#pool.take(this.#target, this, performance.now());
+    const connection = this.#pool.take(this.#poolKey, this, performance.now());
     if (connection === undefined) return this.#connect();
     this.#connection = connection;
     this.#isReused = true;
-    if (!this.#pool.mayHaveUnseenClose(connection)) return this.#send(connection);
+    if (!this.#pool.needsRest(connection)) return this.#send(connection);
     const sendUnlessClosed = (): void => {
       if (this.#connection === connection) this.#send(connection);
     };
@@ -87,7 +89,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#state = "connecting";
     this.#isReused = false;
     this.#clock.start(this.#call.connectTimeoutMs);
-    this.#connection = this.#pool.open(this.#target, this);
+    this.#connection = this.#pool.open(this.#target, this.#poolKey, this);
   }
 
   connected(connection: Connection): void {

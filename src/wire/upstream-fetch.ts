@@ -1,7 +1,7 @@
 // The upstream client over Bun's fetch. Fetch does not tell connecting from waiting, so the head has to come within connectTimeoutMs +
 // firstByteTimeoutMs together; the total clock is the caller's signal. A body without Content-Length and chunks ends with its connection, and fetch
-// reports even a reset there as a clean end: whoever reads such a body has to look for the end mark of what is in it.
-// Framing after RFC 9112; the runtime's own behaviour is pinned by test/contract/upstream-client.suite.ts.
+// reports even a reset there as a clean end: a reader of such a body has to look for the end mark of what is in it. Each partition of calls has a pool of
+// its own. Framing after RFC 9112; the runtime's own behaviour is pinned by test/contract/upstream-client.suite.ts.
 import { isIP } from "node:net";
 import { textOf, tooLarge } from "./body-text.ts";
 import { UpstreamFault } from "./upstream.ts";
@@ -42,15 +42,35 @@ const MALFORMED_CODES: ReadonlySet<string> = new Set([
 ]);
 const DECOMPRESSION_CODES: ReadonlySet<string> = new Set(["BrotliDecompressionError", "ZlibError", "ZstdDecompressionError"]);
 
+/** Pools that are kept, one for each partition: the one that was used longest ago is closed for the next. */
+const MAX_SESSIONS = 2_048;
+const IDLE_SECONDS = 60;
+
 export function createFetchUpstream(options: FetchUpstreamOptions = {}): UpstreamClient {
+  const sessions = new Map<string, Bun.FetchSession>();
+  function sessionOf(partition: string): Bun.FetchSession {
+    const known = sessions.get(partition);
+    const session = known ?? new Bun.FetchSession({ proxy: options.proxy ?? false, keepAlive: { idleTimeout: IDLE_SECONDS } });
+    if (known !== undefined) sessions.delete(partition);
+    else if (sessions.size >= MAX_SESSIONS) {
+      const [[oldest, unused]] = sessions as unknown as readonly [readonly [string, Bun.FetchSession]];
+      sessions.delete(oldest);
+      unused.close();
+    }
+    sessions.set(partition, session);
+    return session;
+  }
+
   return {
     async send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse> {
       call.signal.throwIfAborted();
       if (!/^https?:\/\//i.test(request.url)) throw new UpstreamFault("connection", "only http and https addresses can be called");
       const init = requestInit(request, options);
       const url = call.pinnedAddress === undefined ? request.url : pin(request.url, call.pinnedAddress, init);
-      const exchange = new Exchange(call);
+      const session = sessionOf(call.partition);
+      const exchange = new Exchange(call, session);
       init.signal = exchange.abort.signal;
+      init.session = session;
       const startedMs = exchange.expectHead();
       try {
         return exchange.answer(await fetch(url, init));
@@ -74,7 +94,6 @@ function requestInit(request: UpstreamRequest, options: FetchUpstreamOptions): B
     ...(request.method !== "GET" && { body: request.body }),
     // Fetch would carry x-api-key and its like to wherever the provider points.
     redirect: "manual",
-    proxy: options.proxy ?? false,
     timeout: false,
   };
   if (options.ca !== undefined) init.tls = { ca: options.ca };
@@ -101,6 +120,7 @@ type State = "open" | "ended" | "stopped";
 class Exchange implements UpstreamBody, Waiting {
   readonly abort = new AbortController();
   readonly #call: UpstreamCall;
+  readonly #session: Bun.FetchSession;
   readonly #clock: WaitClock;
   #state: State = "open";
   /** Why it was stopped: a fault, or the reason of the caller's signal. */
@@ -111,8 +131,9 @@ class Exchange implements UpstreamBody, Waiting {
   /** Length in its framing, when that is also its length for the reader. */
   #knownBytes: number | undefined = undefined;
 
-  constructor(call: UpstreamCall) {
+  constructor(call: UpstreamCall, session: Bun.FetchSession) {
     this.#call = call;
+    this.#session = session;
     // The wait for the head begins before every other.
     this.#clock = new WaitClock(this, call.betweenBytesTimeoutMs);
     call.signal.addEventListener("abort", this);
@@ -147,23 +168,32 @@ class Exchange implements UpstreamBody, Waiting {
     if (this.stopped) throw this.#reason;
     this.#clock.pause();
     this.#response = response;
-    this.#readHead(response.headers);
+    this.#readHead(response.headers, response.status);
     if (response.body === null || this.#knownBytes === 0) this.#end();
     return { status: response.status, header: (name) => response.headers.get(name), body: this };
   }
 
   /** One pass over the head, because each look-up is a call into the runtime. */
-  #readHead(headers: Headers): void {
+  #readHead(headers: Headers, status: number): void {
     let bytes = 0;
     let length: string | null = null;
     let transferEncoding: string | null = null;
     let encoded = false;
+    let announcesBody = false;
     headers.forEach((value, name) => {
       bytes += name.length + value.length;
-      if (name === "content-length") length = value;
-      else if (name === "transfer-encoding") transferEncoding = value;
-      else if (name === "content-encoding") encoded = true;
+      if (name === "content-length") {
+        length = value;
+        if (Number(value) > 0) announcesBody = true;
+      } else if (name === "transfer-encoding") {
+        transferEncoding = value;
+        announcesBody = true;
+      }
+      if (name === "content-encoding") encoded = true;
     });
+    // An empty answer that announces a body, or answers a condition that was not there: what follows may be taken for the next answer. Fetch does not say
+    // which connection it came on, so that all that wait in the partition are closed.
+    if (status === 304 || (status === 204 && announcesBody)) this.#session.close();
     if (bytes > MAX_HEAD_BYTES) throw this.#stop(new UpstreamFault("malformed", `the head of the provider's answer has more than ${MAX_HEAD_BYTES} bytes`));
     // Fetch takes off the chunks and hands out the compressed bytes as if they were the body.
     if (transferEncoding !== null && !/^chunked$/i.test(transferEncoding)) throw this.#stop(new UpstreamFault("malformed", "the provider's answer has a transfer encoding other than chunked"));

@@ -22,6 +22,11 @@ export interface UpstreamLimits {
 export interface UpstreamCall extends UpstreamLimits {
   /** Ends the call at once: the client left, or the whole operation is out of time. Its reason is rethrown as it is. */
   readonly signal: CancelSignal;
+  /**
+   * Whose call this is: the tenant and the credential, or the part of the gateway that calls for itself. A connection is used again only by calls of the
+   * same partition, because an answer that a peer frames wrongly reaches whoever asks next on its connection.
+   */
+  readonly partition: string;
   /** An address that the address guard has checked: connect to it, with the URL's host in Host and SNI. */
   readonly pinnedAddress?: string | undefined;
 }

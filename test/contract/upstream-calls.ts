@@ -14,7 +14,7 @@ export const REQUEST_BODY = JSON.stringify({ model: "m", messages: [{ role: "use
 export function send(client: UpstreamClient, url: string, call: Partial<UpstreamCall> = {}): Promise<UpstreamResponse> {
   return client.send(
     { url, headers: { "content-type": "application/json", "x-api-key": "key-of-the-provider" }, body: REQUEST_BODY },
-    { connectTimeoutMs: 2_000, firstByteTimeoutMs: 3_000, betweenBytesTimeoutMs: 3_000, signal: new AbortController().signal, ...call },
+    { connectTimeoutMs: 2_000, firstByteTimeoutMs: 3_000, betweenBytesTimeoutMs: 3_000, signal: new AbortController().signal, partition: "p", ...call },
   );
 }
 

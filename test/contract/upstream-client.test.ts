@@ -41,7 +41,7 @@ describe("fetch upstream", () => {
   });
 
   test("a request that fetch itself refuses is an error of ours, no fault of the provider", async () => {
-    const call = { connectTimeoutMs: 500, firstByteTimeoutMs: 500, betweenBytesTimeoutMs: 500, signal: new AbortController().signal };
+    const call = { connectTimeoutMs: 500, firstByteTimeoutMs: 500, betweenBytesTimeoutMs: 500, signal: new AbortController().signal, partition: "p" };
     const outcome = await createFetchUpstream()
       .send({ url: "http://127.0.0.1:1/", headers: { "x-broken": "a\r\nb" }, body: "{}" }, call)
       .catch((thrown: unknown) => thrown);

@@ -11,6 +11,7 @@ export function upstreamConnectionSuite(client: UpstreamClient): void {
   connectionSuite(client);
   cancellationSuite(client);
   reuseSuite(client);
+  partitionSuite(client);
   memorySuite(client);
 }
 
@@ -191,6 +192,48 @@ const reuseSuite = (client: UpstreamClient): void =>
       await using server = await rawServer((socket, request) => void socket.write(request.number === 1 ? Buffer.concat([plain("first"), plain("smuggled")]) : plain("second")));
       expect(await post(client, server.url)).toBe("first");
       expect(await post(client, server.url)).toBe("second");
+    });
+  });
+
+/** Says on which connection a request came. */
+const whichConnection = (number: number): Buffer => plain(String(number));
+
+const MISFRAMED: Readonly<Record<string, string>> = {
+  "a 204 with a length": "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
+  "a 204 in chunks": "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+  "a 304 that no condition asked for": "HTTP/1.1 304 Not Modified\r\n\r\n",
+  "a 304 with a length": "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+};
+
+const partitionSuite = (client: UpstreamClient): void =>
+  describe("connections that are lent again", () => {
+    test("[d2.9] stay within one partition: neither another tenant nor another credential gets them", async () => {
+      await using server = await rawServer((socket, { connection }) => void socket.write(whichConnection(connection)));
+      const on = new Map<string, Set<string>>();
+      for (let round = 0; round < 5; round++)
+        for (const partition of ["a", "b", "a\nkey"]) {
+          const seen = on.get(partition) ?? new Set<string>();
+          on.set(partition, seen.add(await post(client, server.url, { partition })));
+        }
+      expect([...on.values()].map(({ size }) => size)).toEqual([1, 1, 1]);
+      expect(server.connections()).toBe(3);
+    });
+
+    for (const [title, answer] of Object.entries(MISFRAMED))
+      test(`are closed after ${title}`, async () => {
+        await using server = await rawServer((socket, { number, connection }) => void socket.write(number === 1 ? answer : whichConnection(connection)));
+        expect(await post(client, server.url)).toBe("");
+        expect(await post(client, server.url)).toBe("2");
+      });
+
+    test("are closed when bytes come on them that nothing has asked for", async () => {
+      await using server = await rawServer((socket, { number, connection }) => {
+        socket.write(whichConnection(connection));
+        if (number === 1) setTimeout(() => socket.write(plain("of another")), 20);
+      });
+      expect(await post(client, server.url)).toBe("1");
+      await server.allClosed(CLOSE_MS);
+      expect(await post(client, server.url)).toBe("2");
     });
   });
 

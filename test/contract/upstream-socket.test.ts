@@ -33,7 +33,7 @@ describe("requests", () => {
     await using server = await answering(plain("{}"));
     const client = createSocketUpstream();
     await post(client, server.url);
-    await (await client.send({ url: server.url, headers: { "user-agent": "mine", "accept": "text/event-stream", "accept-encoding": "gzip" }, body: "{}" }, { ...CALL, signal: new Cancellation() })).body.text(10);
+    await (await client.send({ url: server.url, headers: { "user-agent": "mine", "accept": "text/event-stream", "accept-encoding": "gzip" }, body: "{}" }, { ...CALL, signal: new Cancellation(), partition: "p" })).body.text(10);
     const fields = (index: number): string[] => (server.requests[index]?.head ?? "").split("\r\n").map((line) => line.toLowerCase());
     for (const line of [`user-agent: dragoman/${VERSION}`, "accept: */*", "accept-encoding: identity"]) expect(fields(0)).toContain(line);
     expect(fields(1).filter((line) => /^(user-agent|accept|accept-encoding):/.test(line))).toEqual(["user-agent: mine", "accept: text/event-stream", "accept-encoding: gzip"]);
@@ -42,7 +42,7 @@ describe("requests", () => {
   test("keep their framing and their host, whatever the headers say", async () => {
     await using server = await answering(plain("{}"));
     const headers = { "host": "elsewhere.example", "content-length": "1", "transfer-encoding": "chunked", "connection": "close", "expect": "100-continue", "x-kept": "yes" };
-    await (await createSocketUpstream().send({ url: server.url, headers, body: REQUEST_BODY }, { ...CALL, signal: new Cancellation() })).body.text(10);
+    await (await createSocketUpstream().send({ url: server.url, headers, body: REQUEST_BODY }, { ...CALL, signal: new Cancellation(), partition: "p" })).body.text(10);
     const [request] = server.requests;
     expect(request?.body).toBe(REQUEST_BODY);
     expect(request?.head.match(/^(host|content-length|transfer-encoding|connection|expect|x-kept): *.*$/gim)?.toSorted()).toEqual([`Content-Length: ${Buffer.byteLength(REQUEST_BODY)}`, `Host: 127.0.0.1:${server.port}`, "x-kept: yes"].toSorted());
@@ -53,7 +53,7 @@ describe("requests", () => {
     const client = createSocketUpstream();
     const broken: Readonly<Record<string, string>>[] = [{ "x-key": "secret\r\nx: y" }, { "x-key": "secret\n" }, { "x-key": "secret\0" }, { "x-key": "secret\u{1f600}" }, { "x-key": "secret\u010d" }, { "x key": "secret" }, { "x\r\n": "secret" }, { "": "secret" }, { "x:y": "secret" }];
     for (const headers of broken) {
-      const outcome = await client.send({ url: server.url, headers, body: "{}" }, { ...CALL, signal: new Cancellation() }).catch((thrown: unknown) => thrown);
+      const outcome = await client.send({ url: server.url, headers, body: "{}" }, { ...CALL, signal: new Cancellation(), partition: "p" }).catch((thrown: unknown) => thrown);
       expect(outcome).toBeInstanceOf(TypeError);
       expect((outcome as Error).message).not.toContain("secret");
     }
@@ -70,7 +70,7 @@ describe("requests", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    await (await createSocketUpstream().send({ url, headers: { "x-name": "K\xe4se" }, body: "ä世" }, { ...CALL, signal: new Cancellation() })).body.text(10);
+    await (await createSocketUpstream().send({ url, headers: { "x-name": "K\xe4se" }, body: "ä世" }, { ...CALL, signal: new Cancellation(), partition: "p" })).body.text(10);
     server.close();
     const bytes = Buffer.concat(received);
     expect(bytes.includes(Buffer.from("x-name: K\xe4se\r\n", "latin1"))).toBe(true);
@@ -95,7 +95,7 @@ describe("requests", () => {
     await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`;
     for (let index = 0; index < 2; index++) {
-      const response = await client.send({ url, headers: {}, body }, { ...CALL, firstByteTimeoutMs: 15_000, signal: new Cancellation() });
+      const response = await client.send({ url, headers: {}, body }, { ...CALL, firstByteTimeoutMs: 15_000, signal: new Cancellation(), partition: "p" });
       expect(await response.body.text(10)).toBe("true");
     }
     slow.close();
@@ -114,7 +114,7 @@ describe("requests", () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     const client = createSocketUpstream();
     for (let index = 0; index < 5; index++) {
-      const response = await client.send({ url, headers: {}, body: "x".repeat(20 * MEGABYTE) }, { ...CALL, signal: new Cancellation() });
+      const response = await client.send({ url, headers: {}, body: "x".repeat(20 * MEGABYTE) }, { ...CALL, signal: new Cancellation(), partition: "p" });
       expect([response.status, await response.body.text(10)]).toEqual([413, "long"]);
     }
     server.close();
@@ -201,13 +201,21 @@ describe("connections", () => {
     expect(await post(client, server.url)).toBe("{}");
   });
 
-  test("that idle are bounded over all origins together", async () => {
+  test("that idle are bounded over all origins and partitions together: the one that has waited longest makes room", async () => {
     await using one = await answering(plain("{}"));
     await using other = await answering(plain("{}"));
     const client = createSocketUpstream({ pool: { maxIdle: 1 } });
     for (let index = 0; index < 3; index++) for (const server of [one, other]) expect(await post(client, server.url)).toBe("{}");
-    await Bun.sleep(20);
-    expect([one.open(), other.open()]).toEqual([1, 0]);
+    await until(() => one.open() + other.open() === 1);
+    expect([one.open(), other.open()]).toEqual([0, 1]);
+    const others = createSocketUpstream({ pool: { maxIdle: 3 } });
+    for (const partition of ["a", "b", "c", "d", "e"]) expect(await post(others, one.url, { partition })).toBe("{}");
+    await until(() => one.open() === 3);
+    const before = one.connections();
+    for (const partition of ["c", "d", "e"]) expect(await post(others, one.url, { partition })).toBe("{}");
+    expect(one.connections()).toBe(before);
+    expect(await post(others, one.url, { partition: "a" })).toBe("{}");
+    expect(one.connections()).toBe(before + 1);
   });
 
   test("are given up a little before the peer says that it does", async () => {
@@ -306,7 +314,7 @@ describe("TLS", () => {
     await using server = await tlsServer((socket, request) => void socket.write(plain(request.body)));
     const client = createSocketUpstream({ ca });
     for (let index = 0; index < 2; index++) {
-      const response = await client.send({ url: at(server.port), headers: {}, body }, { ...CALL, ...pinned, firstByteTimeoutMs: 15_000, signal: new Cancellation() });
+      const response = await client.send({ url: at(server.port), headers: {}, body }, { ...CALL, ...pinned, firstByteTimeoutMs: 15_000, signal: new Cancellation(), partition: "p" });
       await Bun.sleep(100);
       expect((await response.body.text(16 * MEGABYTE)) === body).toBe(true);
     }
@@ -349,7 +357,7 @@ describe("TLS", () => {
     await using server = await tlsServer((socket) => void socket.write(plain("secret")));
     const program = `const { createSocketUpstream } = await import(${JSON.stringify(SOCKET_UPSTREAM)});
       const signal = new AbortController().signal;
-      const call = { connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, betweenBytesTimeoutMs: 1000, signal, pinnedAddress: "127.0.0.1" };
+      const call = { connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, betweenBytesTimeoutMs: 1000, signal, partition: "p", pinnedAddress: "127.0.0.1" };
       console.log(await createSocketUpstream().send({ url: ${JSON.stringify(at(server.port))}, headers: {}, body: "{}" }, call).then(() => "answered", (fault) => fault.kind));`;
     const run = Bun.spawn([process.execPath, "-e", program], { env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0" }, stdout: "pipe", stderr: "pipe" });
     expect(await run.stdout.text()).toBe("connection\n");

@@ -20,7 +20,7 @@ function world({ fail = 0, check = null }: { readonly fail?: number; readonly ch
   const sent: { request: UpstreamRequest; call: UpstreamCall }[] = [];
   const clock = { nowMs: 0 };
   const fetch = boundedFetch({
-    clock: { monotonic: () => clock.nowMs }, origin: ORIGIN, headers: { authorization: "Bearer secret" }, pinned: check === null ? null : openPinnedOrigins(check), bounds,
+    clock: { monotonic: () => clock.nowMs }, partition: "p", origin: ORIGIN, headers: { authorization: "Bearer secret" }, pinned: check === null ? null : openPinnedOrigins(check), bounds,
     upstream: {
       send(request, call) {
         sent.push({ request, call });

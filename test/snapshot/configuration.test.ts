@@ -114,11 +114,11 @@ describe("providers", () => {
   const entryOf = (text: string, id: string) => parse(`providers:\n  ${id}: ${text}\n`).providers.entries.get(id)!;
 
   test("a known one needs nothing but its name", () => {
-    expect(entryOf("", "vllm")).toEqual({ family: "vllm", enabled: true, baseUrl: null, credentials: [], tokenUrl: null, settings: {}, models: [] });
+    expect(entryOf("", "vllm")).toEqual({ family: "vllm", enabled: true, baseUrl: null, credentials: [], tokenUrl: null, settings: {}, models: [], sharesConnections: false });
   });
 
   test("an id of one's own stands for a known one", () => {
-    expect(entryOf("{type: custom, base_url: 'HTTP://Example.com:80/v1//', api_key: k}", "mine-2_x")).toEqual({ family: "custom", enabled: true, baseUrl: "http://example.com/v1", credentials: [storedKey("k")], tokenUrl: null, settings: {}, models: [] });
+    expect(entryOf("{type: custom, base_url: 'HTTP://Example.com:80/v1//', api_key: k}", "mine-2_x")).toEqual({ family: "custom", enabled: true, baseUrl: "http://example.com/v1", credentials: [storedKey("k")], tokenUrl: null, settings: {}, models: [], sharesConnections: false });
   });
 
   test("an empty key is none, so that `${NAME:-}` may be written", () => {

@@ -91,17 +91,20 @@ describe("heads", () => {
   });
 
   test("informational heads are passed over with all that they say, but not without end", () => {
-    const early = "HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nTransfer-Encoding: gzip\r\nConnection: close\r\nX: early\r\n\r\n";
+    const early = "HTTP/1.1 103 Early Hints\r\nConnection: close\r\nX: early\r\n\r\n";
     const { outcome, body, reusable, header } = readText(`${early.repeat(16)}${OK}Content-Length: 2\r\n\r\nhi`);
     expect([outcome, body, reusable, header("x")]).toEqual(["whole", "hi", true, null]);
     expect(readText(early.repeat(17)).outcome).toBe("malformed");
+    for (const announced of ["Content-Length: 7", "Content-Length: 0", "Transfer-Encoding: gzip"])
+      expect(readText(`HTTP/1.1 103 Early Hints\r\n${announced}\r\n\r\n${OK}Content-Length: 2\r\n\r\nhi`)).toMatchObject({ outcome: "whole", body: "hi", reusable: false });
     expect(readText(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n`).outcome).toBe("malformed");
   });
 });
 
 describe("framing", () => {
-  test("lengths: digits only, equal when there are several", () => {
-    for (const length of ["2", "002", "2\r\nContent-Length: 2", "2, 2", "2 ,2"]) expect([length, readText(`${OK}Content-Length: ${length}\r\n\r\nhi`)]).toMatchObject([length, { outcome: "whole", body: "hi", reusable: true }]);
+  test("lengths: digits only, equal when there are several, and then nothing more is sent on the connection", () => {
+    const reusable: Readonly<Record<string, boolean>> = { "2": true, "002": true, "2\r\nContent-Length: 2": false, "2, 2": false, "2 ,2": false };
+    for (const [length, again] of Object.entries(reusable)) expect([length, readText(`${OK}Content-Length: ${length}\r\n\r\nhi`)]).toMatchObject([length, { outcome: "whole", body: "hi", reusable: again }]);
     for (const length of ["+2", "-2", "2.0", "0x2", "2e0", "", "two", "2, 3", "2\r\nContent-Length: 3", "2,", "2 2", "9007199254740993", "99999999999999999999", "\u00b2"]) {
       expect([length, readText(`${OK}Content-Length: ${length}\r\n\r\nhi`).outcome]).toEqual([length, "malformed"]);
     }
@@ -140,10 +143,10 @@ describe("framing", () => {
     expect(readText(`${OK}Content-Length: 5\r\n`, true).outcome).toBe("no head");
   });
 
-  test("204 and 304 have no body, whatever their head says; what follows it spoils the connection", () => {
+  test("204 and 304 have no body, whatever their head says; a head that announces one, a 304 to a request without condition, and what follows spoil the connection", () => {
     for (const status of [204, 304]) {
       for (const fields of ["", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"]) {
-        expect(readText(`HTTP/1.1 ${status} X\r\n${fields}\r\n`)).toMatchObject({ outcome: "whole", body: "" });
+        expect(readText(`HTTP/1.1 ${status} X\r\n${fields}\r\n`)).toMatchObject({ outcome: "whole", body: "", reusable: status === 204 && fields === "" });
         expect(readText(`HTTP/1.1 ${status} X\r\n${fields}\r\nhello`)).toMatchObject({ outcome: "whole", body: "", reusable: false });
       }
     }

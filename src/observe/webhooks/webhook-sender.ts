@@ -55,7 +55,7 @@ export function webhookSender(options: SenderOptions): WebhookSender {
   };
 }
 
-async function send({ upstream, clock, allowPrivateAddresses }: SenderOptions, { origin, url, secret, previous, timeoutMs }: Webhook, event: GatewayEvent, atMs: number, signal: Cancellation) {
+async function send({ upstream, clock, allowPrivateAddresses }: SenderOptions, { id, origin, url, secret, previous, timeoutMs }: Webhook, event: GatewayEvent, atMs: number, signal: Cancellation) {
   // what stands in the file is the operator's, and always allowed (decisions 2.12)
   const checked = origin === "file" ? { url, pinnedAddress: undefined } : await checkAddress(url, { allowPrivate: allowPrivateAddresses(), param: "url", resolveTimeoutMs: Math.min(timeoutMs, 5000) });
   const body = webhookBody(event);
@@ -63,7 +63,7 @@ async function send({ upstream, clock, allowPrivateAddresses }: SenderOptions, {
   const headers = { "content-type": "application/json", "user-agent": `dragoman/${VERSION}`, ...webhookHeaders({ id: event.id, atMs, body }, secrets) };
   const response = await upstream.send(
     { url: checked.url, headers, body },
-    { signal, connectTimeoutMs: timeoutMs, firstByteTimeoutMs: timeoutMs, betweenBytesTimeoutMs: timeoutMs, ...(checked.pinnedAddress !== undefined && { pinnedAddress: checked.pinnedAddress }) },
+    { signal, partition: `webhook\n${id}`, connectTimeoutMs: timeoutMs, firstByteTimeoutMs: timeoutMs, betweenBytesTimeoutMs: timeoutMs, ...(checked.pinnedAddress !== undefined && { pinnedAddress: checked.pinnedAddress }) },
   );
   const retryAfter = retryAfterMs((name) => response.header(name), clock.now());
   return { status: response.status, answer: await beginOf(response.body), retryAfter };
