@@ -40,7 +40,7 @@ const LABEL_WORDS = `No label has a value that a caller chose. What is beyond a 
 const INTRODUCTION = `${generatedMark("src/observe/metrics/metrics.ts and src/observe/metrics/labels.ts")}
 # Metrics
 
-\`GET /metrics\` answers in Prometheus' text format, this machine and administrators' tokens only unless \`ops.open\` says otherwise. [integrations/prometheus.md](integrations/prometheus.md) has a scrape
+\`GET /metrics\` answers in Prometheus' text format, to programs on this machine, operators and tokens with the permission \`ops\` only, unless \`ops.open\` says otherwise. [integrations/prometheus.md](integrations/prometheus.md) has a scrape
 configuration, a dashboard and alerts.
 
 Calls that were [explained](api.md#explaining-a-call) and not made do not count, nor do calls answered with an error by the paths beside the chat operation. A call that is under way counts once it has ended.

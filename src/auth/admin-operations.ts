@@ -1,6 +1,6 @@
 // Every operation of the admin API and who may call it (decisions 2.3), as one table: the API enforces it, its OpenAPI document shows it, and the matrix of
 // roles in the tests is made from it. An operation that stands not here cannot be served.
-import type { Role } from "../core/identity.ts";
+import type { Permission, Role } from "../core/identity.ts";
 
 /**
  * What an operation is about. `own`: what the caller sees of it, for every live token. `operator`: the whole gateway. `tenant`, `project`: the one that the
@@ -12,6 +12,8 @@ export interface Requirement {
   readonly reach: Reach;
   /** The least role there. */
   readonly role: Role;
+  /** Beside the role. */
+  readonly permission?: Permission;
 }
 
 /** Nouns whose entries the file may hold too, by their words in paths. */
@@ -143,10 +145,9 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   readTenantLog: { reach: "tenant", role: "viewer" },
   listProjectLogs: { reach: "project", role: "viewer" },
   readProjectLog: { reach: "project", role: "viewer" },
-  // prompts are for those who may make such calls themselves
-  // applications carry tokens of developers: what other people said is not theirs to read
-  readTenantLogContent: { reach: "tenant", role: "maintainer" },
-  readProjectLogContent: { reach: "project", role: "maintainer" },
+  // what people said is read by no role alone: the permission is given to a token
+  readTenantLogContent: { reach: "tenant", role: "viewer", permission: "read_content" },
+  readProjectLogContent: { reach: "project", role: "viewer", permission: "read_content" },
   removeTenantContent: { reach: "tenant", role: "admin" },
   removeProjectContent: { reach: "project", role: "admin" },
   readTenantUsage: { reach: "tenant", role: "viewer" },

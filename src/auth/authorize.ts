@@ -2,6 +2,7 @@
 import { GatewayError } from "../core/errors.ts";
 import { roleAtLeast, type AccessToken, type Membership, type Permission, type Principal, type Role } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { demandMoreThanOps } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
 import { narrowingOf } from "./narrowing.ts";
 
@@ -18,10 +19,11 @@ type Scopes = Pick<Snapshot, "projects" | "memberships">;
 const LISTED_PROJECTS = 50;
 
 /**
- * Throws GatewayError `scope_mismatch`, `project_required` (its message lists the visible projects), `insufficient_role` or
+ * Throws GatewayError `insufficient_role`, `scope_mismatch`, `project_required` (its message lists the visible projects) or
  * `permission_required` (`param` is the field). A project that does not exist and one of another tenant get the same answer.
  */
 export function authorize(token: AccessToken, scope: RequestedScope, snapshot: Scopes): Principal {
+  demandMoreThanOps(token);
   if (scope.tenantId !== null && scope.tenantId !== token.tenantId) throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", { param: "tenant_id" });
   const { projectId, role } = token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
   demandDeveloper(role);

@@ -44,3 +44,27 @@ function forwardedFor(element: string): string | null {
   const value = /(?:^|;)\s*for=("?)([^";,\s]+)\1\s*(?:;|$)/i.exec(element)?.[2];
   return value === undefined ? null : hostOf(value);
 }
+
+const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
+/** `localhost:8080`, `127.0.0.1`, `[::1]:8080`. */
+const LOCAL_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d{1,5})?$/i;
+/**
+ * What a program says that speaks to the gateway itself. It is a list of what is harmless and not one of the headers in which proxies say whom they pass on:
+ * there is no end of those (`x-forwarded-for`, `via`, `x-real-ip`, `cf-connecting-ip`, `true-client-ip`, `fastly-client-ip`, ...).
+ */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  "accept", "accept-charset", "accept-encoding", "accept-language", "authorization", "cache-control", "connection", "content-length", "content-type", "dnt", "host", "if-modified-since", "if-none-match",
+  "keep-alive", "pragma", "priority", "range", "te", "traceparent", "tracestate", "upgrade-insecure-requests", "user-agent", "x-gateway-project-id", "x-gateway-tenant-id", "x-prometheus-scrape-timeout-seconds",
+]);
+
+/**
+ * Whether a program of this very machine calls, and nothing in between that may pass strangers on: a proxy adds headers of its own, or keeps the name by which
+ * strangers call it in `host`.
+ */
+export function isOnThisMachine(peer: string | null, headers: Headers): boolean {
+  if (peer === null || !LOOPBACK.test(peer)) return false;
+  const host = headers.get("host");
+  if (host !== null && !LOCAL_HOST.test(host)) return false;
+  for (const name of headers.keys()) if (!OWN_HEADERS.has(name) && !name.startsWith("sec-")) return false;
+  return true;
+}

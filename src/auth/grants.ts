@@ -1,13 +1,10 @@
 // Who may administer what (decisions 2.3, 2.4, 2.11). Pure: the caller and the place in, an answer or a GatewayError out. What belongs to others is answered
 // as if it were not there.
 import { GatewayError } from "../core/errors.ts";
-import { type AccessToken, type Membership, type Permission, type Role, ROLES, roleAtLeast } from "../core/identity.ts";
+import { type AccessToken, type Membership, OPS, type Permission, type Role, ROLES, roleAtLeast } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Requirement } from "./admin-operations.ts";
 import { membershipsOf } from "./memberships.ts";
-
-/** The tenant whose owners run the gateway, and reach every tenant. */
-export const OPERATOR_TENANT = "default";
 
 /** A tenant, or one project of it. */
 export interface Place {
@@ -17,16 +14,31 @@ export interface Place {
 
 export interface AdminCaller {
   readonly token: AccessToken;
-  /** An owner of the operator's tenant, with a personal token. */
+  /** A personal token of a user who has the right of an operator, or a login whose claims give it. */
   readonly isOperator: boolean;
   /** In the token's tenant. */
   readonly memberships: readonly Membership[];
 }
 
-export function adminCaller(token: AccessToken, snapshot: Pick<Snapshot, "memberships">): AdminCaller {
-  const memberships = membershipsOf(token, snapshot);
-  const isOperator = token.kind === "personal" && token.tenantId === OPERATOR_TENANT && memberships.some(({ projectId, role }) => projectId === null && role === "owner");
-  return { token, isOperator, memberships };
+export function adminCaller(token: AccessToken, snapshot: Pick<Snapshot, "memberships" | "operators">): AdminCaller {
+  return { token, isOperator: runsGateway(token, snapshot), memberships: membershipsOf(token, snapshot) };
+}
+
+/** Project tokens never are, whoever made them. */
+export function runsGateway({ userId, tenantId, isOperator: byLogin }: AccessToken, { operators }: Pick<Snapshot, "operators">): boolean {
+  return userId !== null && (byLogin === true || operators.get(userId) === tenantId);
+}
+
+/** Throws `insufficient_role` for a token that has the permission `ops`: it reads figures of the whole gateway, and does nothing else. */
+export function demandMoreThanOps({ permissions }: Pick<AccessToken, "permissions">): void {
+  if (permissions.includes(OPS)) throw new GatewayError("insufficient_role", "This access token has the permission ops, and reads /metrics and /readyz?verbose alone. Use another token here.");
+}
+
+const operatorNeeded = (): GatewayError => new GatewayError("insufficient_role", "This belongs to the operators of the gateway: it needs the personal token of a user who is one. An operator makes another user one.");
+
+/** Throws `insufficient_role`. What belongs to an operator is changed by operators only: a secret, a login or a role of such a user is worth as much as the right. */
+export function demandOperator({ isOperator: is }: Pick<AdminCaller, "isOperator">, param: string): void {
+  if (!is) throw new GatewayError("insufficient_role", "The right of an operator is given, taken away and touched by operators of the gateway only.", { param });
 }
 
 /** Null: none. A role in the tenant holds in each of its projects; a role in a project holds there only. */
@@ -41,7 +53,7 @@ export function roleAt({ token, isOperator, memberships }: AdminCaller, { tenant
 export function demandRole(caller: AdminCaller, requirement: Requirement, place: Place | null): Role {
   if (place === null) {
     if (requirement.reach !== "operator" || caller.isOperator) return caller.isOperator ? "owner" : "viewer";
-    throw new GatewayError("insufficient_role", "This belongs to the operator of the gateway: it needs the personal token of an owner of the tenant default.");
+    throw operatorNeeded();
   }
   const role = roleAt(caller, place);
   if (role === null) {
@@ -49,7 +61,9 @@ export function demandRole(caller: AdminCaller, requirement: Requirement, place:
     throw new GatewayError("insufficient_role", `This needs the role ${requirement.role} in the tenant, and this access token has none there: it belongs to a project.`);
   }
   if (!roleAtLeast(role, requirement.role)) throw new GatewayError("insufficient_role", `The role here is ${role}, and this needs ${requirement.role}.`);
-  if (requirement.reach === "operator" && !caller.isOperator) throw new GatewayError("insufficient_role", "This belongs to the operator of the gateway: it needs the personal token of an owner of the tenant default.");
+  if (requirement.reach === "operator" && !caller.isOperator) throw operatorNeeded();
+  if (requirement.permission !== undefined && !caller.token.permissions.includes(requirement.permission))
+    throw new GatewayError("permission_required", `This needs the permission ${requirement.permission}, which this access token does not have. An admin or owner gives it.`);
   return role;
 }
 
@@ -60,8 +74,9 @@ export function demandRoleWithin(own: Role, given: Role, param: string): void {
   if (!roleAtLeast(own, given)) throw new GatewayError("insufficient_role", `The role here is ${own}, and nobody gives or takes the role ${given}, which is above it.`, { param });
 }
 
-/** Permissions are given by admin or owner only; handing out a secret of a token that has some gives them too. Throws `insufficient_role`. */
-export function demandPermissionsWithin(own: Role, given: readonly Permission[], param: string): void {
+/** Permissions are given by admin or owner only, and `ops` by operators; handing out a secret of a token that has some gives them too. Throws `insufficient_role`. */
+export function demandPermissionsWithin({ caller, role: own }: { readonly caller: AdminCaller; readonly role: Role }, given: readonly Permission[], param: string): void {
+  if (given.includes(OPS) && !caller.isOperator) throw new GatewayError("insufficient_role", "The permission ops shows figures of every tenant, and is given by operators of the gateway only.", { param });
   if (given.length > 0 && !roleAtLeast(own, "admin")) throw new GatewayError("insufficient_role", `The role here is ${own}, and permissions (${given.join(", ")}) are given by admin or owner only.`, { param });
 }
 

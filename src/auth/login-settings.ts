@@ -19,6 +19,7 @@ const grantEntry = z.strictObject({
   role: z.enum(ROLES).meta({ title: "Role", description: "The role that such a login has." }),
   project: z.string().regex(SCOPE_ID, "expected the id of a project").optional().meta({ title: "Project", description: "Where it has the role. Not set: in the whole tenant." }),
   permissions: z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).default([]).meta({ title: "Permissions", description: "Special permissions that such a login has." }),
+  operator: z.boolean().default(false).meta({ title: "Operator", description: "Whether such a login is an operator of the gateway: it reaches every tenant, and reads `/metrics` and `/readyz?verbose`." }),
 });
 
 const issuerEntry = z
@@ -46,7 +47,7 @@ const issuerEntry = z
     nameClaim: file.name_claim,
     clockToleranceMs: file.clock_tolerance_s * 1000,
     keysRefreshMs: file.keys_refresh_s * 1000,
-    grants: file.roles.map(({ claim: path, value = null, role, project = null, permissions }) => ({ claim: path, value, role, projectId: project, permissions })),
+    grants: file.roles.map(({ claim: path, value = null, role, project = null, permissions, operator }) => ({ claim: path, value, role, projectId: project, permissions, isOperator: operator })),
   }));
 
 export const loginsSection = z

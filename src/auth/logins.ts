@@ -133,6 +133,7 @@ function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number
     role: null,
     permissions: PERMISSIONS.filter((permission) => permissions.has(permission)),
     ...NOT_NARROWED,
+    isOperator: grants.some((grant) => grant.isOperator === true),
     login: { issuer: issuer.issuer, subject },
     granted: grants.map(({ role, projectId }): Membership => ({ userId, tenantId: issuer.tenantId, projectId, role })),
     secrets: [],

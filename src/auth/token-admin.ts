@@ -1,6 +1,6 @@
 // The life of access tokens: made, listed, rotated, revoked, and the first one of all (decisions 2.4 to 2.8). Used by the command line and the admin
 // API. What is wrong with a request is an Error whose message names what there is; no message repeats a token.
-import { NOT_NARROWED, PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
+import { NOT_NARROWED, OPS, PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
 import type { Page, PageRequest, Reader } from "../store/reader.ts";
 import type { StoredToken } from "../store/records.ts";
 import { type Store, StoreError } from "../store/store.ts";
@@ -21,7 +21,7 @@ const FIRST_USER = "owner";
 const FIRST_IDENTITIES = {
   tenant: FIRST_TENANT,
   project: FIRST_PROJECT,
-  user: { id: FIRST_USER, tenantId: FIRST_TENANT.id, name: "Owner" },
+  user: { id: FIRST_USER, tenantId: FIRST_TENANT.id, name: "Owner", isOperator: true },
   membership: { userId: FIRST_USER, tenantId: FIRST_TENANT.id, projectId: null, role: "owner" },
 } as const;
 const MAX_NARROWING = 100;
@@ -214,6 +214,7 @@ function checkedRole(word: string): Role {
 function checkedPermissions(words: readonly string[]): readonly Permission[] {
   const unknown = words.find((word) => !PERMISSIONS.some((permission) => permission === word));
   if (unknown !== undefined) throw new Error(`There is no permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
+  if (words.includes(OPS) && new Set(words).size > 1) throw new Error("The permission ops stands alone: a token that has it reads /metrics and /readyz?verbose, and does nothing else.");
   return PERMISSIONS.filter((permission) => words.includes(permission));
 }
 

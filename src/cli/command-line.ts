@@ -187,7 +187,7 @@ function addTokenCommands(program: Command): void {
     .option("--name <name>", "name for people", "command line")
     .option("--project <id>", "project of the token; may be left out when there is one")
     .option("--role <role>", "role cap of a project token (default: developer); of a personal one the role that its user has to have")
-    .option("--permission <name...>", "special permissions: byo_endpoint, custom_price, debug")
+    .option("--permission <name...>", "special permissions: byo_endpoint, custom_price, debug, read_content; or ops alone")
     .option("--model <glob...>", "models that it may call, such as <provider>:* (default: all)")
     .option("--route <glob...>", "routes that it may call, with all of their targets (default: all)")
     .option("--ip <range...>", "addresses from which it may be used, such as 10.0.0.0/8 (default: all)")

@@ -126,7 +126,7 @@ export const corsSection = z
 
 export const opsSection = z
   .strictObject({
-    open: z.boolean().default(false).meta({ title: "Open", description: "Let everybody who reaches the port read `/metrics` and `/readyz?verbose`. Otherwise they answer this machine and admin tokens only." }),
+    open: z.boolean().default(false).meta({ title: "Open", description: "Let everybody who reaches the port read `/metrics` and `/readyz?verbose`. Otherwise they answer programs on this machine, operators, and tokens with the permission `ops` only." }),
   })
   .prefault({})
   .meta({ title: "Operations", description: "The endpoints for monitoring." });

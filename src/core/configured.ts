@@ -18,6 +18,8 @@ export interface Configured<T> {
   readonly origin: "file" | "store";
   /** The role of who wrote it last: read-only for lower ones (decisions 2.11). Null: it stands in the file, and is read-only for all. */
   readonly setBy: Role | null;
+  /** Of the store: whether an operator wrote it last. Its addresses are then the operator's, like those of the file, and pass no guard (decisions 2.12). */
+  readonly byOperator?: boolean;
   /** Counts up with each change; 0 in the file. */
   readonly version: number;
   readonly document: T;

@@ -3,8 +3,11 @@
 export const ROLES = ["viewer", "developer", "maintainer", "admin", "owner"] as const;
 export type Role = (typeof ROLES)[number];
 
-export const PERMISSIONS = ["byo_endpoint", "custom_price", "debug"] as const;
+export const PERMISSIONS = ["byo_endpoint", "custom_price", "debug", "read_content", "ops"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
+
+/** A token with this permission reads `/metrics` and `/readyz?verbose`, and may do nothing else, whatever its role. */
+export const OPS: Permission = "ops";
 
 /** True when `role` stands at least as high as `needed`. */
 export function roleAtLeast(role: Role, needed: Role): boolean {
@@ -26,6 +29,8 @@ export interface User {
   readonly name: string;
   /** Whom a company's login knows as this user. */
   readonly login?: Login | null;
+  /** Whether the user runs the gateway, and so reaches every tenant. */
+  readonly isOperator?: boolean;
 }
 /** The issuer of a login and its own name for the person (OpenID Connect Core 2: `iss` and `sub`). */
 export interface Login {
@@ -61,6 +66,8 @@ export interface AccessToken {
   readonly ipRanges: readonly string[];
   /** Of a company's login: whom its issuer means. */
   readonly login?: Login;
+  /** Set where the claims of a login give the right of an operator. */
+  readonly isOperator?: boolean;
   /** Roles that a login of the company's own gives, beside those that the store has for the user. */
   readonly granted?: readonly Membership[];
   /** SHA-256 of each live token text. A rotation adds one; each has its own end. */

@@ -33,4 +33,6 @@ export interface LoginGrant {
   /** Null: in the whole tenant. */
   readonly projectId: string | null;
   readonly permissions: readonly Permission[];
+  /** Whether such a login runs the gateway. */
+  readonly isOperator?: boolean;
 }

@@ -80,6 +80,8 @@ export interface Snapshot {
   readonly projects: ReadonlyMap<string, Project>;
   /** Memberships by user id. */
   readonly memberships: ReadonlyMap<string, readonly Membership[]>;
+  /** The users who run the gateway: the tenant of each by user id. */
+  readonly operators: ReadonlyMap<string, string>;
   readonly providers: ReadonlyMap<string, ProviderSettings>;
   /** Of tenants with providers of their own: all that are seen there. */
   readonly tenantProviders: ReadonlyMap<string, ReadonlyMap<string, ProviderSettings>>;

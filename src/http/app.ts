@@ -1,10 +1,10 @@
 // Every path but the hot one: models, health, metrics, and what is not there. Errors have the one body everywhere.
 import { Hono } from "hono";
 import type { Context } from "hono";
-import { clientAddress } from "../auth/client-address.ts";
+import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
+import { demandMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins.ts";
-import { membershipsOf } from "../auth/memberships.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import { narrowingOf, permitsRoute } from "../auth/narrowing.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
@@ -12,7 +12,7 @@ import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
-import { type AccessToken, roleAtLeast } from "../core/identity.ts";
+import { type AccessToken, OPS } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Route } from "../core/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
@@ -63,7 +63,6 @@ interface Bindings {
 }
 type AppEnv = { Bindings: Bindings; Variables: { traceId: string; startedMs: number } };
 
-const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
 const CORS_MAX_AGE_S = "600";
 
 export function createApp(context: AppContext): Hono<AppEnv> {
@@ -136,7 +135,11 @@ function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Conte
 
 /** What may be called, and what becomes of each parameter there; both for whoever has a token. */
 function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Context<AppEnv>, body: JsonObject) => Response): void {
-  const demandToken = (c: Context<AppEnv>): Promise<AccessToken> => authenticated(c, context);
+  const demandToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
+    const token = await authenticated(c, context);
+    demandMoreThanOps(token);
+    return token;
+  };
   const viewOf = (token: AccessToken): ListingView => ({ snapshot: snapshotSeenBy(context.snapshot(), token), scope: token, narrowing: narrowingOf(token), nowMs: context.clock.now() });
   for (const path of MODEL_PATHS) {
     const list = async (c: Context<AppEnv>): Promise<Response> => {
@@ -206,14 +209,13 @@ function decodedTail(path: string, base: string): string {
   }
 }
 
-/** Loopback and tokens of admins only, unless the configuration opens it (decisions 9.5). A proxy on this machine passes strangers on, and says so. */
+/** This machine, operators, and tokens with the permission `ops`, unless the configuration opens it (decisions 9.5). */
 async function demandInsider(c: Context<AppEnv>, context: AppContext): Promise<void> {
   const snapshot = context.snapshot();
-  const proxied = c.req.header("x-forwarded-for") !== undefined || c.req.header("forwarded") !== undefined;
-  if (snapshot.opsOpen || (!proxied && c.env.peer !== null && LOOPBACK.test(c.env.peer))) return;
+  if (snapshot.opsOpen || isOnThisMachine(c.env.peer, c.req.raw.headers)) return;
   const token = await authenticated(c, context);
-  if (!membershipsOf(token, snapshot).some((membership) => membership.projectId === null && roleAtLeast(membership.role, "admin")))
-    throw new GatewayError("insufficient_role", "This path answers loopback and the personal tokens of admins only; ops.open in the configuration opens it.");
+  if (!runsGateway(token, snapshot) && !token.permissions.includes(OPS))
+    throw new GatewayError("insufficient_role", "This path answers programs on the gateway's own machine, personal tokens of operators, and tokens with the permission ops; ops.open in the configuration opens it.");
 }
 
 function readiness(context: AppContext, why: string | null): JsonObject {

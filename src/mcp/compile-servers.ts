@@ -1,6 +1,5 @@
 // Tool servers of file and store compiled into what calls ask by label. Of the same name the nearest wins: the project's, the tenant's, everybody's.
 import { createHash } from "node:crypto";
-import { OPERATOR_TENANT } from "../auth/grants.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ToolServer, ToolServerSet, ToolTransport } from "../core/tool.ts";
 import type { ToolServerDocument } from "./settings.ts";
@@ -32,8 +31,8 @@ function enabled(servers: Named): ReadonlyMap<string, ToolServer> {
   return new Map([...servers].flatMap(([label, server]) => (server === null ? [] : [[label, server]])));
 }
 
-export function compileToolServer({ id, name, tenantId, origin, document }: Configured<ToolServerDocument>): ToolServer {
-  const transport = transportOf(document, origin === "store" && tenantId !== OPERATOR_TENANT);
+export function compileToolServer({ id, name, origin, byOperator, document }: Configured<ToolServerDocument>): ToolServer {
+  const transport = transportOf(document, origin === "store" && byOperator !== true);
   const label = name ?? id;
   return {
     key: `${id} ${label} ${digestOf([transport, document.max_result_bytes, document.timeout_s, document.max_concurrent])}`,

@@ -45,6 +45,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     tokens: remember("tokens", [identities.tokens], () => new Map(identities.tokens.map((token) => [token.id, token]))),
     projects: remember("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
     memberships: remember("memberships", [identities.memberships], () => Map.groupBy(identities.memberships, ({ userId }) => userId)),
+    operators: remember("operators", [identities.users], () => new Map(identities.users.flatMap(({ id, tenantId, isOperator }) => (isOperator === true ? [[id, tenantId] as const] : [])))),
     providers,
     ...remember("scoped providers", [providers, stored, projects], () => scopedProviders(providers, stored, identities)),
     settings: configuration.settings,

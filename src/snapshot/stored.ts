@@ -22,9 +22,6 @@ import type { Contents, OpenedResource } from "../store/contents.ts";
 import type { Remember } from "./memory.ts";
 import { entrySettings } from "./provider-table.ts";
 
-/** Whose owners may use what belongs to the machine. */
-const OPERATOR_TENANT = "default";
-
 export interface Stored {
   readonly prices: readonly Configured<PriceDocument>[];
   readonly limits: readonly Configured<LimitDocument>[];
@@ -173,8 +170,8 @@ function byName(a: OpenedResource, b: OpenedResource): number {
   return one < other ? -1 : one > other ? 1 : a.id < b.id ? -1 : 1;
 }
 
-function configured<T>({ id, name, tenantId, projectId, setBy, version }: OpenedResource, document: T): Configured<T> {
-  return { id, name, tenantId, projectId, origin: "store", setBy, version, document };
+function configured<T>({ id, name, tenantId, projectId, setBy, byOperator = false, version }: OpenedResource, document: T): Configured<T> {
+  return { id, name, tenantId, projectId, origin: "store", setBy, byOperator, version, document };
 }
 
 function placeOf({ tenantId, projectId }: OpenedResource): string {
@@ -224,13 +221,13 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     if (resource.fault !== null) return { problem: resource.fault, instead: off };
     const problem = providerProblem(id, parsed.data, known);
     if (problem !== null) return { problem: [problem.path.join("."), problem.message].filter(Boolean).join(": "), instead: off };
-    const operators = resource.tenantId === OPERATOR_TENANT;
+    const operators = resource.byOperator === true;
     const entry = toProviderEntry(id, parsed.data, known);
-    if (!operators && entry.tokenUrl !== null) return { problem: "token_url: only the tenant default may have one", instead: off };
+    if (!operators && entry.tokenUrl !== null) return { problem: "token_url: only an operator of the gateway may set one", instead: off };
     // the variables of the process are the operator's, and so are its files and identities
     const told: string[] = [];
     const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
-    if (!operators && settings.credentials.some(lentByMachine)) return { problem: "it uses an identity or a file of the gateway's machine, which only the tenant default may", instead: off };
+    if (!operators && settings.credentials.some(lentByMachine)) return { problem: "it uses an identity or a file of the gateway's machine, which only an operator of the gateway may lend", instead: off };
     // what answers inside the gateway calls nobody
     const ownAddress = !runsInside(known.get(entry.family)!) && (entry.baseUrl !== null || !(settings.baseUrl ?? "").startsWith("https://"));
     return { value: { ...settings, owner: off.owner!, guarded: !operators && ownAddress } };

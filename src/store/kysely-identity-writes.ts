@@ -118,7 +118,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
     demandTexts(name, email, login?.issuer, login?.subject);
     const other = login === null ? null : await reader.findUserByLogin(user.tenantId, login.issuer, login.subject);
     if (other !== null && other.id !== user.id) throw new StoreError("exists", "Another user of the tenant has this login.");
-    return { name, email, issuer: login?.issuer ?? null, subject: login?.subject ?? null };
+    return { name, email, issuer: login?.issuer ?? null, subject: login?.subject ?? null, is_operator: user.isOperator === true ? 1n : 0n };
   };
   return {
     async createUser(user) {

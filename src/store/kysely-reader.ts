@@ -88,11 +88,12 @@ async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }:
   return pageOf(await query.execute(), page, PROJECTS, (row) => [row.id], projectOf);
 }
 
-async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, search }: UserFilter) {
+async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOperator, search }: UserFilter) {
   let query = db.selectFrom("users").selectAll().where(afterCursor(page, USERS)).orderBy(inOrderOf(USERS)).limit(rowsAsked(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (id !== undefined) query = query.where("id", "=", id);
   if (email !== undefined) query = query.where("email", "=", email);
+  if (isOperator !== undefined) query = query.where("is_operator", "=", isOperator ? 1n : 0n);
   if (search !== undefined) query = query.where(containing([...NAMED, "email"], search));
   return pageOf(await query.execute(), page, USERS, (row) => [row.id], userOf);
 }

@@ -33,7 +33,7 @@ export function resourceWrites(work: Work): Pick<Writer, "createResource" | "cha
       await refuseTaken(tx, "resources", id);
       await refuseTakenName(work, { ...resource, id });
       const document = sealedDocument({ kind, id, sealer }, resource.document, null);
-      const after: StoredResource = { kind, id, tenantId, projectId, name, document, setBy: resource.setBy ?? actor.role ?? "owner", version: 1, createdAtMs: nowMs, updatedAtMs: nowMs };
+      const after: StoredResource = { kind, id, tenantId, projectId, name, document, setBy: resource.setBy ?? actor.role ?? "owner", byOperator: resource.byOperator ?? actor.isOperator === true, version: 1, createdAtMs: nowMs, updatedAtMs: nowMs };
       await tx.insertInto("resources").values(resourceColumns(after)).execute();
       recordStep(work, { before: null, after });
       return maskedResource(after);
@@ -45,7 +45,7 @@ export function resourceWrites(work: Work): Pick<Writer, "createResource" | "cha
       demandTexts(name);
       if (name !== before.name) await refuseTakenName(work, { ...before, name });
       const sealed = sealedDocument({ kind, id, sealer }, document, before.document);
-      const after: StoredResource = { ...before, name, document: sealed, setBy: actor.role ?? "owner", version: before.version + 1, updatedAtMs: nowMs };
+      const after: StoredResource = { ...before, name, document: sealed, setBy: actor.role ?? "owner", byOperator: actor.isOperator === true, version: before.version + 1, updatedAtMs: nowMs };
       await tx.updateTable("resources").set(resourceColumns(after)).where("id", "=", id).execute();
       recordStep(work, { before, after });
       return maskedResource(after);

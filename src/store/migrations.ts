@@ -5,6 +5,7 @@ import { Migrator, type Migration } from "kysely/migration";
 import { createCalls, createContents, createLookUps } from "./call-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
+import { addOperators } from "./operator-migration.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 
@@ -107,6 +108,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0012-look-ups": { up: createLookUps },
   "0013-contents": { up: createContents },
   "0014-events": { up: createEvents },
+  "0015-operators": { up: addOperators },
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */

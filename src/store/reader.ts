@@ -30,6 +30,7 @@ export interface UserFilter {
   readonly tenantId?: string;
   readonly id?: string;
   readonly email?: string;
+  readonly isOperator?: boolean;
   readonly search?: string;
 }
 export interface MembershipFilter {

@@ -61,6 +61,8 @@ export interface NewResource {
   readonly document: JsonObject;
   /** The acting role, if left out; the command line's is owner. */
   readonly setBy?: Role;
+  /** Whether the actor is an operator, if left out. */
+  readonly byOperator?: boolean;
 }
 
 export interface Resource {
@@ -73,6 +75,8 @@ export interface Resource {
   /** Secrets are masked: `*** ` and a handle. Such a text in a change stands for the secret that is kept. */
   readonly document: JsonObject;
   readonly setBy: Role;
+  /** Whether an operator wrote it last. */
+  readonly byOperator?: boolean;
   readonly version: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -84,12 +88,14 @@ export interface Actor {
   readonly userId: string | null;
   /** In the scope that the change is for. */
   readonly role: Role | null;
+  /** Not kept in the audit log. */
+  readonly isOperator?: boolean;
   readonly tenantId: string | null;
   /** Of the client. */
   readonly address: string | null;
 }
 
-export const LOCAL_ACTOR: Actor = { tokenId: null, userId: null, role: null, tenantId: null, address: null };
+export const LOCAL_ACTOR: Actor = { tokenId: null, userId: null, role: null, isOperator: true, tenantId: null, address: null };
 
 export const IDENTITY_KINDS = ["tenant", "project", "user", "membership", "token"] as const;
 export type KeptKind = (typeof IDENTITY_KINDS)[number] | ConfiguredKind;

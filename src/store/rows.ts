@@ -36,12 +36,12 @@ export const plainProjectOf = (row: Row<"projects">): Project => ({ id: row.id, 
 export const projectOf = (row: Row<"projects">): Kept<Project> => ({ ...plainProjectOf(row), ...kept(row) });
 
 export function plainUserOf(row: Row<"users">): User {
-  return { id: row.id, tenantId: row.tenant_id, name: row.name, ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }) };
+  return { id: row.id, tenantId: row.tenant_id, name: row.name, ...(row.is_operator !== 0n && { isOperator: true }), ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }) };
 }
 
 export function userOf(row: Row<"users">): Kept<StoredUser> {
   const login = row.issuer === null || row.subject === null ? null : { issuer: row.issuer, subject: row.subject };
-  return { id: row.id, tenantId: row.tenant_id, name: row.name, email: row.email, login, ...kept(row) };
+  return { id: row.id, tenantId: row.tenant_id, name: row.name, email: row.email, login, isOperator: row.is_operator !== 0n, ...kept(row) };
 }
 
 export function plainMembershipOf(row: Row<"memberships">): Membership {
@@ -105,6 +105,7 @@ export function resourceOf(row: Row<"resources">): StoredResource {
     name: row.name,
     document: JSON.parse(row.document) as JsonObject,
     setBy: fromRole(row.set_by),
+    byOperator: row.by_operator !== 0n,
     version: fromInteger(row.version),
     createdAtMs: fromInteger(row.created_at_ms),
     updatedAtMs: fromInteger(row.updated_at_ms),
@@ -120,6 +121,7 @@ export function resourceColumns(resource: StoredResource) {
     name: resource.name,
     document: JSON.stringify(resource.document),
     set_by: resource.setBy,
+    by_operator: resource.byOperator === true ? 1n : 0n,
     version: toInteger(resource.version),
     created_at_ms: toInteger(resource.createdAtMs),
     updated_at_ms: toInteger(resource.updatedAtMs),
@@ -181,8 +183,8 @@ export function auditedTenant({ name, tokenCaps = NO_CAPS }: StoredTenant): Json
   return { name, personal_token_max_days: tokenCaps.personalDays, project_token_max_days: tokenCaps.projectDays };
 }
 export const auditedProject = ({ name }: Project): JsonObject => ({ name });
-export function auditedUser({ name, email = null, login = null }: StoredUser): JsonObject {
-  return { name, email, login: login === null ? null : { issuer: login.issuer, subject: login.subject } };
+export function auditedUser({ name, email = null, login = null, isOperator = false }: StoredUser): JsonObject {
+  return { name, email, operator: isOperator, login: login === null ? null : { issuer: login.issuer, subject: login.subject } };
 }
 export const auditedMembership = ({ role }: Membership): JsonObject => ({ role });
 export function auditedToken(token: StoredToken): JsonObject {

@@ -10,7 +10,7 @@ export interface Schema extends EventSchema {
   readonly revisions: { readonly name: string; readonly counter: bigint };
   readonly tenants: KeptColumns & { readonly id: string; readonly name: string; readonly personal_token_max_ms: bigint | null; readonly project_token_max_ms: bigint | null };
   readonly projects: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string };
-  readonly users: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string; readonly email: string | null; readonly issuer: string | null; readonly subject: string | null };
+  readonly users: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string; readonly email: string | null; readonly issuer: string | null; readonly subject: string | null; /** 1 or 0. */ readonly is_operator: Generated<bigint> };
   readonly memberships: KeptColumns & { readonly tenant_id: string; readonly user_id: string; readonly project_id: string | null; readonly role: string };
   readonly access_tokens: {
     readonly id: string;
@@ -48,6 +48,8 @@ export interface Schema extends EventSchema {
     /** JSON, its secrets sealed. */
     readonly document: string;
     readonly set_by: string;
+    /** 1 or 0. */
+    readonly by_operator: Generated<bigint>;
     readonly version: bigint;
     readonly created_at_ms: bigint;
     readonly updated_at_ms: bigint;

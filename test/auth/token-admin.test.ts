@@ -36,7 +36,7 @@ describe("making a token", () => {
     expect(await refusal({ name: "x" })).toBe("There is more than one project: say which. There are: app, lab, site.");
     expect(await refusal({ name: "x", personal: true, userId: "nobody" })).toBe('There is no user "nobody". There are: ann, bob, zoe.');
     expect(await refusal({ name: "x", projectId: "site", role: "boss" })).toBe('There is no role "boss". A project token\'s roles are: viewer, developer, maintainer.');
-    expect(await refusal({ name: "x", projectId: "site", permissions: ["debug", "fly"] })).toBe('There is no permission "fly". The permissions are: byo_endpoint, custom_price, debug.');
+    expect(await refusal({ name: "x", projectId: "site", permissions: ["debug", "fly"] })).toBe('There is no permission "fly". The permissions are: byo_endpoint, custom_price, debug, read_content, ops.');
     expect((await store.readIdentities()).tokens).toEqual([]);
   });
 

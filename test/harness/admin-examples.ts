@@ -79,7 +79,7 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
     const { version } = await world.store.change(LOCAL_ACTOR, async (writer) => {
       for (const { noun, ofTenant = false, ...thing } of THINGS) {
         if (ofTenant && place.projectId !== null) continue;
-        ids.set(key(noun, place), (await writer.createResource({ ...thing, ...place })).id);
+        ids.set(key(noun, place), (await writer.createResource({ ...thing, ...place, byOperator: false })).id);
       }
       const event = { id: newEventId(), type: "token.created", atMs: writer.nowMs, ...place, data: { token_id: "AAAAAAAAAAAA" } } as const;
       ids.set(key("webhook_deliveries", place), await writer.queueEvent(event, { webhookId: ids.get(key("webhooks", place))!, webhookName: "kept", ...place }));

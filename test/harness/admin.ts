@@ -6,7 +6,7 @@ import { openLogins } from "../../src/auth/logins.ts";
 import { openSealer } from "../../src/config/sealing.ts";
 import { type Environment, readEnvironment } from "../../src/config/environment.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
-import { type Role, ROLES } from "../../src/core/identity.ts";
+import { type Permission, type Role, ROLES } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { createApp } from "../../src/http/app.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
@@ -32,7 +32,10 @@ export interface AdminWorld {
   readonly contents: ContentStore;
   readonly limits: LimitStore;
   readonly source: SnapshotSource;
-  /** Texts of tokens by name: `acme.owner`, ..., `acme.site.maintainer`, ..., `default.owner` (the operator), `beta.owner`, ... */
+  /**
+   * Texts of tokens by name: `acme.owner`, ..., `acme.site.maintainer`, ..., `default.owner` (the operator), `default.boss` (an owner, and no operator), `beta.owner`, ...; `acme.reader` and `acme.site.reader` are
+   * viewers with the permission `read_content`, `default.scraper` is a project token with the permission `ops`.
+   */
   readonly tokens: ReadonlyMap<string, string>;
   /** `as`: a name of `tokens`, or null for no token. */
   send(as: string | null, method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Told>;
@@ -114,7 +117,7 @@ export async function openAdminWorld({ file = null, clock = systemClock, kind = 
 async function people(store: Store, nowMs: number): Promise<ReadonlyMap<string, string>> {
   const texts = new Map<string, string>();
   await store.createFirst({
-    tenant: { id: "default", name: "Default" }, project: { id: "default", tenantId: "default", name: "Default" }, user: { id: "owner", tenantId: "default", name: "Owner" },
+    tenant: { id: "default", name: "Default" }, project: { id: "default", tenantId: "default", name: "Default" }, user: { id: "owner", tenantId: "default", name: "Owner", isOperator: true },
     membership: { userId: "owner", tenantId: "default", projectId: null, role: "owner" },
     token: {
       id: "first0000000", kind: "project", name: "first", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], models: [], routes: [], ipRanges: [],
@@ -122,15 +125,19 @@ async function people(store: Store, nowMs: number): Promise<ReadonlyMap<string, 
     },
   });
   await store.change(LOCAL_ACTOR, async (writer) => {
-    const personal = async (name: string, tenantId: string, projectId: string | null, role: Role): Promise<void> => {
+    const personal = async (name: string, tenantId: string, projectId: string | null, role: Role, permissions: readonly Permission[] = []): Promise<void> => {
       const userId = name.replaceAll(".", "-");
-      await writer.createUser({ id: userId, tenantId, name: userId });
+      await writer.createUser({ id: userId, tenantId, name: userId, isOperator: name === "default.owner" });
       await writer.putMembership({ userId, tenantId, projectId, role });
-      texts.set(name, (await createToken(writer, { name, personal: true, userId }, nowMs)).text);
+      texts.set(name, (await createToken(writer, { name, personal: true, userId, permissions }, nowMs)).text);
     };
     for (const id of ["acme", "beta"]) await writer.createTenant({ id, name: id });
     for (const [tenantId, id] of PROJECTS) await writer.createProject({ id, tenantId, name: id });
     for (const tenantId of ["default", "acme", "beta"]) for (const role of ROLES) await personal(`${tenantId}.${role}`, tenantId, null, role);
+    await personal("default.boss", "default", null, "owner");
+    await personal("acme.reader", "acme", null, "viewer", ["read_content"]);
+    texts.set("acme.site.reader", (await createToken(writer, { name: "reader", projectId: "site", role: "viewer", permissions: ["read_content"] }, nowMs)).text);
+    texts.set("default.scraper", (await createToken(writer, { name: "scraper", projectId: "default", role: "viewer", permissions: ["ops"] }, nowMs)).text);
     for (const role of ["viewer", "developer", "maintainer"] as const) {
       await personal(`site-only.${role}`, "acme", "site", role);
       for (const [tenantId, projectId] of PROJECTS) texts.set(`${tenantId}.${projectId}.${role}`, (await createToken(writer, { name: role, projectId, role }, nowMs)).text);

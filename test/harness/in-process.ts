@@ -83,7 +83,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: new Map(settings.map((one) => [one.id, one])), tenantProviders: new Map(), projectProviders: new Map(), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, policies: NO_POLICIES, contentLogs: new Map(), toolServers: options.tools?.set ?? NO_TOOL_SERVERS, webhooks: NO_WEBHOOKS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
+    prices: NO_PRICES, policies: NO_POLICIES, contentLogs: new Map(), toolServers: options.tools?.set ?? NO_TOOL_SERVERS, webhooks: NO_WEBHOOKS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], operators: new Map<string, string>(), loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];

@@ -23,7 +23,9 @@ const WRITERS: Readonly<Record<string, readonly [tenant: Role, project: Role | n
   Webhook: ["admin", "maintainer"],
   Settings: ["admin", "maintainer"],
 };
-/** All others. `own`: whatever the caller sees. `operator`: an owner of the tenant default. */
+/** What no role gives. */
+const READS_CONTENT: ReadonlySet<string> = new Set(["readTenantLogContent", "readProjectLogContent"]);
+/** All others. `own`: whatever the caller sees. `operator`: who has that right. */
 const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   readKey: "own", listTenants: "own", listProjects: "own", createTenant: "operator", deleteTenant: "operator",
   readTenant: VIEWER, updateTenant: "owner", createProject: "admin", readProject: VIEWER, updateProject: "admin", deleteProject: "admin",
@@ -40,7 +42,7 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listProjectWebhookDeliveries: "maintainer", readProjectWebhookDelivery: "maintainer", redeliverProjectWebhookDelivery: "maintainer",
   listAudit: "operator", readUsage: "operator", listCalls: "operator", readCall: "operator",
   listLogs: "operator", readLog: "operator", listTenantLogs: VIEWER, readTenantLog: VIEWER, listProjectLogs: VIEWER, readProjectLog: VIEWER,
-  readTenantLogContent: "maintainer", readProjectLogContent: "maintainer", removeTenantContent: "admin", removeProjectContent: "admin",
+  readTenantLogContent: VIEWER, readProjectLogContent: VIEWER, removeTenantContent: "admin", removeProjectContent: "admin",
   readTenantUsage: VIEWER, readProjectUsage: VIEWER, listTenantCalls: VIEWER, listProjectCalls: VIEWER, readTenantCall: VIEWER, readProjectCall: VIEWER,
 };
 
@@ -58,6 +60,10 @@ interface Caller {
   /** A name of the world's tokens; null: none is sent. */
   readonly name: string | null;
   readonly isOperator?: true;
+  /** Whether the token has the permission `read_content`. */
+  readonly reads?: true;
+  /** Whether the token has the permission `ops`, and can do nothing else. */
+  readonly isScraper?: true;
   readonly tenantId?: string;
   roleIn(place: ConfigurationScope): Role | null;
 }
@@ -65,7 +71,11 @@ interface Caller {
 const CALLERS: readonly Caller[] = [
   { name: null, roleIn: () => null },
   { name: "default.owner", isOperator: true, tenantId: "default", roleIn: () => "owner" },
-  // an admin of the operator's tenant is nobody elsewhere
+  // the right is asked for, and not the name of the tenant: an owner of the first tenant is nobody elsewhere
+  { name: "default.boss", tenantId: "default", roleIn: () => null },
+  { name: "default.scraper", isScraper: true, tenantId: "default", roleIn: () => null },
+  { name: "acme.reader", reads: true, tenantId: "acme", roleIn: ({ tenantId }) => (tenantId === "acme" ? "viewer" : null) },
+  { name: "acme.site.reader", reads: true, tenantId: "acme", roleIn: ({ projectId }) => (projectId === "site" ? "viewer" : null) },
   { name: "default.admin", tenantId: "default", roleIn: () => null },
   ...ROLES.map((role): Caller => ({ name: `acme.${role}`, tenantId: "acme", roleIn: ({ tenantId }) => (tenantId === "acme" ? role : null) })),
   ...(["viewer", "developer", "maintainer"] as const).flatMap((role): readonly Caller[] => [
@@ -86,10 +96,11 @@ let judge: (operationId: string, body: unknown) => string;
 function expected(caller: Caller, { operationId, reach }: Described, place: ConfigurationScope): number {
   const least = needed(operationId)!;
   if (caller.name === null) return 401;
+  if (caller.isScraper === true) return 403;
   if (least === "own") return place.tenantId === "acme" || caller.isOperator === true || operationId !== "listProjects" ? 200 : 404;
   if (least === "operator") return caller.isOperator === true ? 200 : 403;
   const role = caller.roleIn(place);
-  if (role !== null) return roleAtLeast(role, least) ? 200 : 403;
+  if (role !== null) return roleAtLeast(role, least) && (caller.reads === true || !READS_CONTENT.has(operationId)) ? 200 : 403;
   return reach === "tenant" && place.tenantId === caller.tenantId ? 403 : 404;
 }
 

@@ -22,7 +22,12 @@ interface Served {
   readonly url: string;
   readonly stub: Stub;
   readonly token: string;
-  readonly adminToken: string;
+  /** Of an owner of the tenant `default` who is no operator. */
+  readonly ownerToken: string;
+  /** Of an operator, who is a viewer of another tenant. */
+  readonly operatorToken: string;
+  /** Of a project, with the permission `ops`. */
+  readonly scraperToken: string;
   readonly app: ReturnType<typeof createApp>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   chat(body: unknown, headers?: Record<string, string>, path?: string): Promise<Response>;
@@ -32,14 +37,17 @@ const servers: { stop(force: boolean): Promise<void> }[] = [];
 afterAll(() => Promise.all(servers.map((server) => server.stop(true))));
 
 function serve(options: StubOptions = {}, notReady: () => string | null = () => null): Served {
-  const texts = { project: newAccessToken("project"), admin: newAccessToken("personal"), expired: newAccessToken("project") };
+  const texts = { project: newAccessToken("project"), scraper: newAccessToken("project"), operator: newAccessToken("personal"), admin: newAccessToken("personal"), expired: newAccessToken("project") };
   const common = { name: "test", tenantId: "default", permissions: ["byo_endpoint"] as const, ...NOT_NARROWED, createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
   const tokens: readonly AccessToken[] = [
     { ...common, id: texts.project.id, kind: "project", projectId: "default", userId: null, role: "developer", secrets: [{ sha256: texts.project.sha256, retiresAtMs: null }] },
+    { ...common, id: texts.scraper.id, kind: "project", projectId: "default", userId: null, role: "maintainer", permissions: ["ops"], secrets: [{ sha256: texts.scraper.sha256, retiresAtMs: null }] },
+    { ...common, id: texts.operator.id, kind: "personal", tenantId: "acme", projectId: null, userId: "olga", role: null, secrets: [{ sha256: texts.operator.sha256, retiresAtMs: null }] },
     { ...common, id: texts.admin.id, kind: "personal", projectId: null, userId: "ann", role: null, secrets: [{ sha256: texts.admin.sha256, retiresAtMs: null }] },
   ];
-  const memberships = new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "admin" as const }]]]);
-  const stub = stubGateway({ ...options, snapshot: { tokens: new Map(tokens.map((token) => [token.id, token])), memberships, ...options.snapshot } });
+  const memberships = new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "owner" as const }]], ["olga", [{ userId: "olga", tenantId: "acme", projectId: null, role: "viewer" as const }]]]);
+  const operators = new Map([["olga", "acme"]]);
+  const stub = stubGateway({ ...options, snapshot: { tokens: new Map(tokens.map((token) => [token.id, token])), memberships, operators, ...options.snapshot } });
   const targets = () => targetStandings(stub.context.routing, systemClock.monotonic());
   const metrics = openMetrics({ targets });
   const app = createApp({
@@ -54,7 +62,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
   const url = `http://127.0.0.1:${server.port}`;
   const token = texts.project.text;
   return {
-    url, stub, token, app, adminToken: texts.admin.text,
+    url, stub, token, app, ownerToken: texts.admin.text, operatorToken: texts.operator.text, scraperToken: texts.scraper.text,
     get: (path, headers = {}) => fetch(url + path, { headers: { authorization: `Bearer ${token}`, ...headers } }),
     chat: (body, headers = {}, path = "/api/v1/chat/completions") =>
       fetch(url + path, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers }, body: typeof body === "string" ? body : JSON.stringify(body) }),
@@ -295,19 +303,40 @@ describe("operations", () => {
     expect((await fetch(`${served.url}/healthz`)).status).toBe(200);
   });
 
-  test("[d9.5] /metrics and /readyz?verbose answer loopback and admin tokens only", async () => {
+  test("[d2.3] [d9.5] /metrics and /readyz?verbose answer loopback, operators and tokens with the permission ops only: an owner of the first tenant is no operator", async () => {
     for (const path of ["/metrics", "/readyz?verbose"]) {
       for (const peer of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) expect([path, peer, (await from(plain, path, peer)).status]).toEqual([path, peer, 200]);
       expect((await from(plain, path, "203.0.113.9")).status).toBe(401);
       expect((await from(plain, path, null)).status).toBe(401);
-      expect((await from(plain, path, "127.0.0.1", { "x-forwarded-for": "203.0.113.9" })).status).toBe(401);
-      expect((await from(plain, path, "203.0.113.9", { authorization: `Bearer ${plain.token}` })).status).toBe(403);
-      expect((await from(plain, path, "203.0.113.9", { authorization: `Bearer ${plain.adminToken}` })).status).toBe(200);
-      const ofOneProject = serve({ snapshot: { memberships: new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: "default", role: "owner" as const }]]]) } });
-      expect((await from(ofOneProject, path, "203.0.113.9", { authorization: `Bearer ${ofOneProject.adminToken}` })).status).toBe(403);
+      const as = async (token: string, served = plain): Promise<number> => (await from(served, path, "203.0.113.9", { authorization: `Bearer ${token}` })).status;
+      expect([await as(plain.token), await as(plain.ownerToken), await as(plain.operatorToken), await as(plain.scraperToken)]).toEqual([403, 403, 200, 200]);
+      const elsewhere = serve({ snapshot: { operators: new Map([["olga", "default"]]) } });
+      expect(await as(elsewhere.operatorToken, elsewhere)).toBe(403);
       expect((await from(serve({ snapshot: { opsOpen: true } }), path, "203.0.113.9")).status).toBe(200);
     }
     expect(await body(await plain.get("/readyz?verbose"))).toMatchObject({ status: "ready", version: "1.2.3", calls_in_flight: 0 });
+  });
+
+  test("[d9.5] any header of a proxy takes the privilege of loopback away, known or not, and so does a name by which strangers call the gateway", async () => {
+    const proxies = [
+      "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server", "x-original-forwarded-for", "x-original-host", "forwarded", "forwarded-for", "via", "x-real-ip", "cf-connecting-ip", "cf-ray",
+      "true-client-ip", "x-client-ip", "x-cluster-client-ip", "fastly-client-ip", "x-envoy-external-address", "x-amzn-trace-id", "x-request-id", "cdn-loop", "x-of-a-proxy-that-is-not-yet-written",
+    ];
+    for (const path of ["/metrics", "/readyz?verbose"]) {
+      for (const name of proxies) expect([path, name, (await from(plain, path, "127.0.0.1", { [name]: "" })).status]).toEqual([path, name, 401]);
+      for (const host of ["gateway.example.com", "10.0.0.7:8080", "localhost.example.com", "127.0.0.1.example.com"]) expect([host, (await from(plain, path, "127.0.0.1", { host })).status]).toEqual([host, 401]);
+      for (const host of ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]:8080"]) expect([host, (await from(plain, path, "127.0.0.1", { host })).status]).toEqual([host, 200]);
+      // on a real socket, as curl, a browser and Prometheus ask
+      const asked = ["accept", "accept-language", "user-agent", "traceparent", "sec-fetch-site", "x-prometheus-scrape-timeout-seconds"].map((name) => [name, "10"]);
+      expect((await fetch(plain.url + path, { headers: Object.fromEntries(asked) as Record<string, string> })).status).toBe(200);
+      expect((await fetch(plain.url + path, { headers: { via: "1.1 proxy" } })).status).toBe(401);
+    }
+  });
+
+  test("[d2.3] a token with the permission ops does nothing but read /metrics and /readyz?verbose, whatever its role", async () => {
+    const headers = { authorization: `Bearer ${plain.scraperToken}` };
+    const answers = await Promise.all([plain.chat(ECHO, headers), plain.get("/api/v1/models", headers), plain.get("/api/v1/models/sandbox:echo", headers), plain.get("/api/v1/params?model=sandbox:echo", headers)]);
+    for (const answer of answers) expect([answer.status, (await errorOf(answer)).code]).toEqual([403, "insufficient_role"]);
   });
 
   test("[d7.5] [d9.5] a target whose breaker is open stands in /metrics and /readyz?verbose, and what callers bring with them does not", async () => {

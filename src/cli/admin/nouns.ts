@@ -31,7 +31,7 @@ const KEPT = { ORIGIN: "origin", "SET BY": "set_by", VERSION: "version" } as con
 export const NOUNS: readonly Noun[] = [
   { word: "tenant", many: "tenants", path: "tenants", place: "none", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name" }, filters: ["search"] },
   { word: "project", many: "projects", path: "projects", place: "none", verbs: ALL, named: "id", columns: { ID: "id", TENANT: "tenant_id", NAME: "name" }, filters: ["tenant_id", "search"] },
-  { word: "user", many: "users", path: "users", place: "tenant", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name", "E-MAIL": "email" }, filters: ["email", "search"] },
+  { word: "user", many: "users", path: "users", place: "tenant", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name", "E-MAIL": "email", OPERATOR: "operator" }, filters: ["email", "search"] },
   { word: "member", many: "roles of users", path: "memberships", place: "either", verbs: ["list", "set", "delete"], named: "user_id", told: "The role of", columns: { USER: "user_id", TENANT: "tenant_id", PROJECT: "project_id", ROLE: "role" }, filters: ["user_id", "role"] },
   { word: "provider", many: "providers", path: "providers", place: "tenant", verbs: ALL, named: "name", columns: { NAME: "name", TYPE: "type", ADDRESS: "base_url", ...KEPT }, filters: ["origin", "search"] },
   { word: "route", many: "routes", path: "routes", place: "either", verbs: ALL, named: "name", columns: { NAME: "name", STRATEGY: "strategy", TARGETS: "targets", ...KEPT }, filters: ["origin", "search"] },

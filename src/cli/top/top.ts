@@ -1,4 +1,4 @@
-// `dragoman top`: how a running gateway does, live. Reads /metrics and /readyz?verbose: on its machine without a token, from elsewhere with an administrator's.
+// `dragoman top`: how a running gateway does, live. Reads /metrics and /readyz?verbose: on its machine without a token, from elsewhere with a token of an operator, or with the permission `ops`.
 import type { Environment } from "../../config/environment.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -120,7 +120,7 @@ async function readPath(url: string, path: string, token: string | null): Promis
 function refusalWords(body: Json | undefined, status: number, url: string): string {
   const error: JsonObject | null = isObject(body) && isObject(body["error"]) ? body["error"] : null;
   const said = typeof error?.["message"] === "string" ? error["message"] : `it said ${status}`;
-  return `The gateway at ${url} does not let itself be read: ${said}${status === 401 || status === 403 ? " From another machine `dragoman top` needs an administrator's personal token (DRAGOMAN_TOKEN, or --token)." : ""}`;
+  return `The gateway at ${url} does not let itself be read: ${said}${status === 401 || status === 403 ? " From another machine `dragoman top` needs a token with the permission ops, or the personal one of an operator (DRAGOMAN_TOKEN, or --token)." : ""}`;
 }
 
 function parsed(text: string): Json | undefined {

@@ -1,5 +1,6 @@
 // The admin API put together. Loaded with the first request that needs it: a start without one does not pay for it.
 import { Hono } from "hono";
+import { demandMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { configuredOperations } from "./configured.ts";
 import { documentRules } from "./documents.ts";
@@ -46,6 +47,7 @@ function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
   for (const path of KEY_PATHS)
     app.get(path, async (c) => {
       const token = await c.env.identify();
+      demandMoreThanOps(token);
       const { user = null } = checked(keyQuery, queryOf(c.req.url));
       const body = await describeKey(token, context.snapshot(), context.limits, user);
       return c.env.reply({ status: 200, headers: { "content-type": "application/json", "cache-control": "no-store" }, body: JSON.stringify(body) });

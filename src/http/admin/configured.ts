@@ -2,7 +2,7 @@
 // stands in the file is shown beside what the database holds, and is read-only.
 import { z } from "zod";
 import { configuredOperationId, type ConfiguredNoun, heldByProjects, verbsOf } from "../../auth/admin-operations.ts";
-import { demandWritable, nothingThere, type Place } from "../../auth/grants.ts";
+import { type AdminCaller, demandWritable, nothingThere, type Place } from "../../auth/grants.ts";
 import { demandConfigures } from "../../auth/narrowing-grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -13,7 +13,7 @@ import type { Page, Reader } from "../../store/reader.ts";
 import type { Writer } from "../../store/writer.ts";
 import { withoutMasks } from "../../store/secret-fields.ts";
 import { checked, problemsError } from "./input.ts";
-import { demandAddresses } from "./documents.ts";
+import { demandAddresses, demandOwnAddresses } from "./documents.ts";
 import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import { demandUnnamed } from "./references.ts";
@@ -23,7 +23,7 @@ export interface ConfiguredContext {
   readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
   readonly world: DocumentWorld;
   /** What the file holds for the place and for everybody, masked. */
-  inFile(kind: ConfiguredKind, place: Place): readonly Configured<JsonObject>[];
+  inFile(kind: ConfiguredKind, place: Place, caller: AdminCaller): readonly Configured<JsonObject>[];
 }
 
 type Call = AdminCall<unknown, unknown>;
@@ -46,7 +46,7 @@ const HEAD_SHAPE = {
 const READ_ONLY_FIELDS = z.array(z.string()).meta({ description: "Those that the file says, which goes before: they are shown as they hold, and changed there." });
 const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields"]);
 
-export function shownResource({ id, name, tenantId, projectId, setBy, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
+export function shownResource({ id, name, tenantId, projectId, setBy, byOperator: _byOperator, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
   const head = { id, name, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: setBy, version, etag: etagOf({ version, createdAtMs, ...kept }), created_at: iso(createdAtMs), updated_at: iso(updatedAtMs) };
   return { ...head, ...withoutHead(document) };
 }
@@ -75,7 +75,7 @@ export async function theResource(call: Call, store: Reader, kind: ConfiguredKin
 
 /** Of the very place, which goes before what the database has of the name there; else of everybody. */
 export function fromFile(call: Call, kind: ConfiguredKind, key: string, context: ConfiguredContext): Configured<JsonObject> | undefined {
-  const all = context.inFile(kind, call.place!).filter(({ id, name }) => id === key || name === key);
+  const all = context.inFile(kind, call.place!, call.caller).filter(({ id, name }) => id === key || name === key);
   return all.find((one) => isOf(call.place!, one)) ?? all[0];
 }
 
@@ -177,7 +177,7 @@ async function page(call: AdminCall<unknown, ListQuery>, kind: ConfiguredKind, s
   const shown: JsonObject[] = [];
   if (at.shown !== null && origin !== "store") {
     const low = word?.toLowerCase();
-    const all = context.inFile(kind, place).filter((one) => (name === undefined || one.name === name) && (low === undefined || one.id.toLowerCase().includes(low) || (one.name ?? "").toLowerCase().includes(low)));
+    const all = context.inFile(kind, place, call.caller).filter((one) => (name === undefined || one.name === name) && (low === undefined || one.id.toLowerCase().includes(low) || (one.name ?? "").toLowerCase().includes(low)));
     shown.push(...all.slice(at.shown, at.shown + limit).map(shownFromFile));
     if (all.length > at.shown + limit) return { data: shown, next_cursor: `f${at.shown + limit}` };
   }
@@ -236,6 +236,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     demandWritable(call.role, { origin: "store", setBy: there.setBy });
     demandEtag(call.ifMatch, there);
     const { becomes, shown } = completed(beside(call, want(there)), rule, there);
+    demandOwnAddresses(rule, call, there, becomes.document);
     await judged(call, rule, becomes, writer);
     return withShown(told(call, await writer.changeResource(kind, there.id, () => becomes)), shown, call);
   };
@@ -245,7 +246,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
     if (!single && filed !== undefined && isOf(place, filed)) demandWritable(call.role, { origin: "file", setBy: null });
     await judged(call, rule, becomes, writer);
-    return withShown(told(call, await writer.createResource({ kind, ...place, ...becomes, setBy: call.role }), 201), shown, call);
+    return withShown(told(call, await writer.createResource({ kind, ...place, ...becomes, setBy: call.role, byOperator: call.caller.isOperator }), 201), shown, call);
   };
   /** Settings are there from the beginning, and kept once they say something. */
   const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {

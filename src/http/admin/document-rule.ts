@@ -28,7 +28,7 @@ export interface DocumentRule {
   readonly addresses?: readonly string[];
   /** What a masked secret is checked as, where the schema does not take any text. */
   readonly kept?: string;
-  /** They are looked at in the operator's tenant too: they are no exception when they are called. */
+  /** They are looked at whoever writes them: operators' are no exception when they are called. */
   readonly guardsOperator?: true;
   /** The document with what is made here where it is left out; `shown` is shown in this answer alone. */
   completed?(document: JsonObject, before: JsonObject | null): { readonly document: JsonObject; readonly shown: JsonObject };

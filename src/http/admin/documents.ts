@@ -3,15 +3,16 @@ import { z } from "zod";
 import { priceSchema } from "../../accounting/price-settings.ts";
 import { budgetSchema, limitSchema } from "../../admission/settings.ts";
 import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
-import { OPERATOR_TENANT } from "../../auth/grants.ts";
 import { policySchema } from "../../auth/policy-settings.ts";
 import { MISPLACED_PROJECTS, scopeSettings } from "../../auth/scope-settings.ts";
 import { newWebhookSecret, webhookSchema } from "../../observe/webhooks/webhook-settings.ts";
 import { toolServerSchema } from "../../mcp/settings.ts";
+import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { PROVIDER_ID, providerEntrySchema, providerProblem } from "../../providers/settings.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import type { Problem } from "./input.ts";
+import type { Resource } from "../../store/records.ts";
 import { isMasked } from "../../store/secret-fields.ts";
 import type { DocumentRule, DocumentWorld, Judged } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
@@ -105,7 +106,7 @@ function providerRule({ families }: DocumentWorld): DocumentRule {
     problems: ({ call, name, document }) => {
       const parsed = schema.safeParse(withKeptAccount(document));
       const problem = parsed.success ? providerProblem(name!, parsed.data, known) : null;
-      return Promise.resolve([...(problem === null ? [] : [problem]), ...expansions(document, []), ...(call.caller.isOperator && call.place!.tenantId === OPERATOR_TENANT ? [] : machineCredentials(document))]);
+      return Promise.resolve([...(problem === null ? [] : [problem]), ...expansions(document, []), ...(call.caller.isOperator ? [] : machineCredentials(document))]);
     },
   };
 }
@@ -136,18 +137,31 @@ function machineCredentials(document: JsonObject): readonly Problem[] {
     [["entra", "federated_token_file"], inside(document["entra"], "federated_token_file")],
     [["token_url"], document["token_url"]],
   ];
-  return places.flatMap(([path, found]) => (found === false || found === undefined ? [] : [{ path, message: "this is an identity, a file or a service of the gateway's machine: an owner of the tenant default may use it, in that tenant" }]));
+  return places.flatMap(([path, found]) => (found === false || found === undefined ? [] : [{ path, message: "this is an identity, a file or a service of the gateway's machine: only an operator of the gateway may use it" }]));
 }
 
 function inside(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
 }
 
-/** Addresses of tenants other than the operator's, and of webhooks in any, are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
+/** Addresses that no operator writes, and those of webhooks whoever writes them, are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
 export async function demandAddresses({ addresses = [], guardsOperator }: DocumentRule, call: AdminCall<unknown, unknown>): Promise<void> {
-  if (call.place?.tenantId === OPERATOR_TENANT && guardsOperator !== true) return;
+  if (call.caller.isOperator && guardsOperator !== true) return;
   for (const param of addresses) {
     const address = param.split(".").reduce(inside, call.body);
     if (typeof address === "string") await checkAddress(address, { allowPrivate: call.snapshot.allowPrivateAddresses, param });
+  }
+}
+
+/**
+ * A document has one author. Who is no operator takes over what an operator wrote, and its addresses with it, which are then checked like all of theirs: so
+ * they have to be in the request. Throws `read_only` for one that is not.
+ */
+export function demandOwnAddresses({ addresses = [], guardsOperator }: DocumentRule, { caller, body }: AdminCall<unknown, unknown>, before: Resource, document: JsonObject): void {
+  if (before.byOperator !== true || caller.isOperator || guardsOperator === true) return;
+  for (const param of addresses) {
+    const [kept, sent] = [document as unknown, body].map((of) => param.split(".").reduce(inside, of));
+    if (typeof kept === "string" && sent !== kept)
+      throw new GatewayError("read_only", `An operator of the gateway wrote the address ${param} here, and it is not checked as those of a tenant are. Send it along, so that it is, or ask an operator for the change.`, { param });
   }
 }

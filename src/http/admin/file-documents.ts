@@ -1,5 +1,5 @@
 // What the configuration file says, in the form that the admin API shows: without credentials.
-import { OPERATOR_TENANT, type Place } from "../../auth/grants.ts";
+import type { AdminCaller, Place } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ContentLogSettings, ScopeSettings } from "../../core/snapshot.ts";
@@ -15,14 +15,14 @@ type Documents = readonly (readonly [name: string, document: JsonObject])[];
 const SECTIONS = { route: "routes", price: "prices", limit: "limits", budget: "budgets", policy: "policies" } as const satisfies Partial<Record<ConfiguredKind, keyof ScopeConfiguration>>;
 
 /** Those of the place itself, and those that hold for everybody. */
-export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, place: Place) => readonly Configured<JsonObject>[] {
-  return (kind, place) => {
+export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, place: Place, caller: Pick<AdminCaller, "isOperator">) => readonly Configured<JsonObject>[] {
+  return (kind, place, caller) => {
     const file = world.configuration();
     const { tenantId, projectId } = place;
     const [path, scope] = projectId === null ? [`file.tenants.${tenantId}`, file.tenants.get(tenantId)] : [`file.projects.${projectId}`, file.projects.get(projectId)];
     return [
       ...filed(kind, path, place, scope === undefined ? [] : ofScope(kind, scope)),
-      ...filed(kind, "file", { tenantId: null, projectId: null }, ofEverybody(kind, file, place)),
+      ...filed(kind, "file", { tenantId: null, projectId: null }, ofEverybody(kind, file, place, caller)),
     ];
   };
 }
@@ -40,9 +40,9 @@ function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
   return isSection(kind) ? Object.entries(asJson(scope[SECTIONS[kind]])) as Documents : [];
 }
 
-function ofEverybody(kind: ConfiguredKind, file: Configuration, { tenantId, projectId }: Place): Documents {
-  // who hears of everything is the operator's business
-  if (kind === "webhook") return tenantId === OPERATOR_TENANT && projectId === null ? shownWebhooks(file.webhooks) : [];
+function ofEverybody(kind: ConfiguredKind, file: Configuration, { projectId }: Place, { isOperator }: Pick<AdminCaller, "isOperator">): Documents {
+  // who hears of everything is the business of operators
+  if (kind === "webhook") return isOperator && projectId === null ? shownWebhooks(file.webhooks) : [];
   if (kind === "tool_server") return shownToolServers(file.tool_servers);
   if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
   return kind === "provider" && projectId === null ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry)] as const) : [];

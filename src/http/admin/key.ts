@@ -27,6 +27,7 @@ export const keyAnswer = z
     id: z.string(), kind: z.enum(["project", "personal"]), name: z.string(), tenant_id: chosenId, project_id: chosenId.nullable(), user_id: z.string().nullable(),
     role: z.enum(ROLES).nullable().meta({ description: "In the project of a project token, in the whole tenant of a personal one; null: in single projects only." }),
     projects: z.array(z.strictObject({ id: chosenId, role: z.enum(ROLES) })).meta({ description: "What it reaches." }),
+    operator: z.boolean().meta({ description: "Whether it reaches every tenant, and `/metrics`." }),
     permissions: z.array(z.enum(PERMISSIONS)), models: z.array(z.string()), routes: z.array(z.string()), ip: z.array(z.string()), expires_at: time, limits: z.array(standing),
   })
   .meta({ id: "Key" });
@@ -44,7 +45,7 @@ export async function describeKey(token: AccessToken, snapshot: Snapshot, limits
   return {
     id: token.id, kind: token.kind, name: token.name, tenant_id: token.tenantId, project_id: token.projectId, user_id: token.userId,
     role: token.kind === "project" ? (projects[0]?.role ?? null) : roleAt({ ...caller, isOperator: false }, { tenantId: token.tenantId, projectId: null }),
-    projects: shown, permissions: token.permissions, models: token.models, routes: token.routes, ip: token.ipRanges, expires_at: iso(token.expiresAtMs),
+    operator: caller.isOperator, projects: shown, permissions: token.permissions, models: token.models, routes: token.routes, ip: token.ipRanges, expires_at: iso(token.expiresAtMs),
     limits: await Promise.all([...rules.values()].map((rule) => describeLimit(rule, token.id, limits, user))),
   };
 }

@@ -59,7 +59,7 @@ function described(operation: AdminOperation): Path {
     operationId: id,
     tags: [tag],
     summary,
-    description: `Needs the role \`${role}\` ${reach === "operator" ? "in the tenant `default`: it is the operator's" : reach === "own" ? "or any higher one, and shows what the caller sees" : `in the ${reach}, or a higher one`}.`,
+    description: `Needs the role \`${role}\` ${reach === "operator" ? "everywhere: it is for operators of the gateway" : reach === "own" ? "or any higher one, and shows what the caller sees" : `in the ${reach}, or a higher one`}.`,
     [ROLE]: role,
     [REACH]: reach,
     request: {

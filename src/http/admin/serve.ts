@@ -1,7 +1,7 @@
 // One request of the admin API, top to bottom: who calls, may they, what do they send, was it sent before, do it in one transaction, read it again, answer.
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
-import { adminCaller, type AdminCaller, demandRole, nothingThere, type Place } from "../../auth/grants.ts";
+import { adminCaller, type AdminCaller, demandMoreThanOps, demandRole, nothingThere, type Place } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -71,7 +71,7 @@ async function handle(c: AdminHttp, operation: AdminOperation, context: Serving,
   const snapshot = context.snapshot();
   const caller = adminCaller(token, snapshot);
   const params = paramsOf(c);
-  const attempt: Attempt = { operation, caller, params, actor: { tokenId: token.id, userId: token.userId, role: null, tenantId: token.tenantId, address: c.env.address() } };
+  const attempt: Attempt = { operation, caller, params, actor: { tokenId: token.id, userId: token.userId, role: null, isOperator: caller.isOperator, tenantId: token.tenantId, address: c.env.address() } };
   try {
     return await attempted(c, attempt, context, snapshot);
   } catch (thrown) {
@@ -93,6 +93,7 @@ function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: 
 }
 
 async function attempted(c: AdminHttp, { operation, caller, params, actor }: Attempt, context: Serving, snapshot: Snapshot): Promise<AdminReply> {
+  demandMoreThanOps(caller.token);
   const requirement = ADMIN_OPERATIONS.get(operation.id)!;
   const named = requirement.reach === "tenant" || requirement.reach === "project" ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params)) : null;
   // a stranger learns nothing of what is wrong with a body

@@ -1,11 +1,11 @@
 // Access tokens: of projects, and personal ones of users (decisions 2.4 to 2.7, 2.11). A secret is answered once, by the request that made it.
 import { z } from "zod";
 import { parseTokenText, type TokenKind } from "../../auth/access-token.ts";
-import { demandPermissionsWithin, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
+import { demandOperator, demandPermissionsWithin, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
 import { demandNarrowingWithin } from "../../auth/narrowing-grants.ts";
 import { createToken, type IssuedToken, LONGEST_DAYS, rotateToken, SHORTEST_OVERLAP_MS } from "../../auth/token-admin.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { type AccessToken, PERMISSIONS, ROLES } from "../../core/identity.ts";
+import { type AccessToken, OPS, PERMISSIONS, ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isIpRange } from "../../wire/ip-range.ts";
 import type { Kept, StoredToken } from "../../store/records.ts";
@@ -21,11 +21,12 @@ const STATES = ["live", "expired", "revoked"] as const;
 
 const name = label.refine((text) => parseTokenText(text) === null, "the name is shown to people and kept: it cannot be a token").meta({ description: "For people." });
 const unique = (words: readonly string[]): boolean => new Set(words).size === words.length;
+const standsAlone = (words: readonly string[]): boolean => words.length === 1 || !words.includes(OPS);
 const listOfWords = (word: z.ZodType<string>, description: string) => z.array(word).max(MAX_NARROWING).refine(unique, "expected each entry once").meta({ description });
 const models = listOfWords(z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <provider>:<model_name>, with * for any text"), "Globs over `<provider>:<model_name>`; empty: all.");
 const routes = listOfWords(z.string().regex(/^[A-Za-z0-9_.*-]{1,64}$/, "expected a route's name, with * for any text"), "Globs over names of routes; empty: all.");
 const ip = listOfWords(z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"), "Addresses and ranges from which it may be used; empty: all.");
-const permissions = z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).refine(unique, "expected each entry once").meta({ description: "Given by admin and owner only." });
+const permissions = z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).refine(unique, "expected each entry once").refine(standsAlone, "expected `ops` alone: a token that has it does nothing else").meta({ description: "Given by admin and owner only; `ops`, which stands alone, by operators." });
 const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({ description: "Not set: 365 for project tokens and 90 for personal ones, or the tenant's cap where that is less." });
 
 const TOKEN_SHAPE = {
@@ -101,9 +102,10 @@ type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "
 /** Whoever gets a token's secret has all that the token may do: it has to lie within what the caller may do. */
 async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, rights: Rights): Promise<void> {
   if (rights.role !== null) demandRoleWithin(call.role, rights.role, "role");
-  demandPermissionsWithin(call.role, rights.permissions, "permissions");
+  demandPermissionsWithin(call, rights.permissions, "permissions");
   demandNarrowingWithin(call.caller.token, rights);
   if (rights.userId === null) return;
+  if ((await store.findUser(rights.userId))?.isOperator === true) demandOperator(call.caller, "user_id");
   const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId: rights.userId });
   for (const { role } of data) demandRoleWithin(call.role, role, "user_id");
 }

@@ -1,7 +1,6 @@
 // Trying out a registered tool server: which tools it lists, whether it is reached and how soon, and what one of its tools answers. What a server does wrong
 // is the answer to these questions and no error of theirs; the server is asked outside of any transaction.
 import { z } from "zod";
-import { OPERATOR_TENANT } from "../../auth/grants.ts";
 import { Cancellation } from "../../core/cancellation.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { roleAtLeast } from "../../core/identity.ts";
@@ -60,9 +59,9 @@ function serverOf(call: Call): ToolServer {
   return server;
 }
 
-function toldFault(thrown: unknown, { caller, place }: Call): JsonObject {
+function toldFault(thrown: unknown, { caller }: Call): JsonObject {
   if (!(thrown instanceof GatewayError)) throw thrown;
-  return { code: thrown.code, message: thrown.message, detail: caller.isOperator && place!.tenantId === OPERATOR_TENANT ? thrown.detail : null };
+  return { code: thrown.code, message: thrown.message, detail: caller.isOperator ? thrown.detail : null };
 }
 
 const NOTHING_KNOWN = { transport: null, protocol_version: null, server_name: null, server_version: null, connect_ms: null, list_ms: null, tools: null };

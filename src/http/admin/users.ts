@@ -1,6 +1,6 @@
 // Users of a tenant and their roles: in the whole tenant, and in single projects (decisions 2.2, 2.3, 2.11).
 import { z } from "zod";
-import { demandRoleWithin, nothingThere } from "../../auth/grants.ts";
+import { demandOperator, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -14,14 +14,15 @@ const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 const login = z
   .strictObject({ issuer: z.url({ protocol: /^https?$/ }).max(500), subject: z.string().regex(/^[\x20-\x7e]{1,255}$/, "expected 1 to 255 printable ASCII characters") })
   .meta({ id: "Login", description: "How a login provider knows the person: `iss` and `sub` of its tokens." });
+const operator = z.boolean().meta({ description: "Whether the user runs the gateway: reaches every tenant, and reads `/metrics` and `/readyz?verbose`. Given and taken away by operators only. It works with a role in some tenant or project." });
 const email = z.email().max(254);
 const user = z
-  .strictObject({ id: chosenId, tenant_id: chosenId, name: z.string(), email: z.string().nullable(), login: login.nullable(), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
+  .strictObject({ id: chosenId, tenant_id: chosenId, name: z.string(), email: z.string().nullable(), login: login.nullable(), operator: z.boolean(), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
   .meta({ id: "User" });
 const newUser = z
-  .strictObject({ id: chosenId, name: label.optional(), email: email.nullish(), login: login.nullish(), role: z.enum(ROLES).nullish().meta({ description: "In the whole tenant, at most the caller's own. Not set: none yet." }) })
+  .strictObject({ id: chosenId, name: label.optional(), email: email.nullish(), login: login.nullish(), role: z.enum(ROLES).nullish().meta({ description: "In the whole tenant, at most the caller's own. Not set: none yet." }), operator: operator.optional() })
   .meta({ id: "NewUser" });
-const userChange = z.strictObject({ name: label.optional(), email: email.nullish(), login: login.nullish() }).meta({ id: "UserChange" });
+const userChange = z.strictObject({ name: label.optional(), email: email.nullish(), login: login.nullish(), operator: operator.optional() }).meta({ id: "UserChange" });
 const membership = z
   .strictObject({ user_id: chosenId, tenant_id: chosenId, project_id: chosenId.nullable(), role: z.enum(ROLES), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
   .meta({ id: "Membership" });
@@ -31,8 +32,8 @@ const projectRole = z.strictObject({ role: z.enum(PROJECT_ROLES) }).meta({ id: "
 const times = (kept: Kept<object>): JsonObject => ({ etag: etagOf(kept), created_at: isoOrNull(kept.createdAtMs), updated_at: isoOrNull(kept.updatedAtMs) });
 
 function shownUser(kept: Kept<StoredUser>): JsonObject {
-  const { id, tenantId, name, email: address, login: known } = kept;
-  return { id, tenant_id: tenantId, name, email: address ?? null, login: known == null ? null : { issuer: known.issuer, subject: known.subject }, ...times(kept) };
+  const { id, tenantId, name, email: address, login: known, isOperator = false } = kept;
+  return { id, tenant_id: tenantId, name, email: address ?? null, login: known == null ? null : { issuer: known.issuer, subject: known.subject }, operator: isOperator, ...times(kept) };
 }
 function shownMembership(kept: Kept<Membership>): JsonObject {
   return { user_id: kept.userId, tenant_id: kept.tenantId, project_id: kept.projectId, role: kept.role, ...times(kept) };
@@ -46,7 +47,8 @@ async function theUser(store: Reader, tenantId: string, id: string): Promise<Kep
 }
 
 /** Who stands below a user in the tenant changes nothing of the user: a login that is exchanged would be another person. */
-async function demandNotAbove(call: AdminCall<unknown, unknown>, store: Reader, userId: string): Promise<void> {
+async function demandNotAbove(call: AdminCall<unknown, unknown>, store: Reader, { id: userId, isOperator = false }: StoredUser): Promise<void> {
+  if (isOperator) demandOperator(call.caller, "user");
   const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId });
   for (const { role } of data) demandRoleWithin(call.role, role, "user");
 }
@@ -55,6 +57,13 @@ async function demandNotAbove(call: AdminCall<unknown, unknown>, store: Reader, 
 async function demandAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
   if (data.length === 1 && data[0]!.userId === userId) throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
+}
+
+/** A gateway without an operator could be given one on its own machine only. */
+async function demandAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
+  if (!isOperator) return;
+  const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });
+  if (data.every((one) => one.id === id)) throw new GatewayError("conflict", "This is the gateway's last operator. Make another user one first.");
 }
 
 const listUsers = reading({
@@ -77,10 +86,11 @@ const createUser = writing({
   query: z.strictObject(dryRunQuery),
   body: newUser,
   answer: user,
-  run: async ({ place, role, body }, writer) => {
+  run: async ({ place, role, body, caller }, writer) => {
     const { tenantId } = place!;
+    if (body.operator === true) demandOperator(caller, "operator");
     if (body.role != null) demandRoleWithin(role, body.role, "role");
-    const made = await writer.createUser({ id: body.id, tenantId, name: body.name ?? body.id, email: body.email ?? null, login: body.login ?? null });
+    const made = await writer.createUser({ id: body.id, tenantId, name: body.name ?? body.id, email: body.email ?? null, login: body.login ?? null, isOperator: body.operator ?? false });
     if (body.role != null) await writer.putMembership({ userId: made.id, tenantId, projectId: null, role: body.role });
     return answerUser(made, 201);
   },
@@ -98,17 +108,19 @@ const updateUser = writing({
   id: "updateUser",
   path: "/tenants/{tenant}/users/{user}",
   tag: "users",
-  summary: "Change a user's name, address or login",
+  summary: "Change a user's name, address or login, or whether the user is an operator",
   query: z.strictObject(dryRunQuery),
   body: userChange,
   answer: user,
   run: async (call, writer) => {
     const { place, params, body, ifMatch } = call;
     const there = await theUser(writer, place!.tenantId, params["user"]!);
-    await demandNotAbove(call, writer, there.id);
+    await demandNotAbove(call, writer, there);
     demandEtag(ifMatch, there);
-    const { name = there.name, email: address = there.email ?? null, login: known = there.login ?? null } = body;
-    return answerUser(await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known })));
+    const { name = there.name, email: address = there.email ?? null, login: known = there.login ?? null, operator: isOperator = there.isOperator ?? false } = body;
+    if (isOperator !== there.isOperator) demandOperator(call.caller, "operator");
+    if (!isOperator) await demandAnotherOperator(writer, there);
+    return answerUser(await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known, isOperator })));
   },
 });
 const deleteUser = writing({
@@ -120,10 +132,11 @@ const deleteUser = writing({
   query: z.strictObject(dryRunQuery),
   run: async (call, writer) => {
     const there = await theUser(writer, call.place!.tenantId, call.params["user"]!);
-    await demandNotAbove(call, writer, there.id);
+    await demandNotAbove(call, writer, there);
     demandEtag(call.ifMatch, there);
     if (there.id === call.caller.token.userId) throw new GatewayError("conflict", "This is the user of the access token of this very request. Somebody else has to remove it.");
     await demandAnotherOwner(writer, there.tenantId, there.id);
+    await demandAnotherOperator(writer, there);
     await writer.removeUser(there.id);
     return { body: null };
   },
@@ -157,7 +170,8 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     run: async (call, writer) => {
       const { place, params, body, ifMatch, caller, role: own } = call;
       const { tenantId, projectId } = place!;
-      const { id: userId } = await theUser(writer, tenantId, params["user"]!);
+      const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
+      if (isOperator === true) demandOperator(caller, "user");
       const given: Role = body.role;
       demandRoleWithin(own, given, "role");
       const there = await writer.findMembership(userId, projectId);
@@ -180,7 +194,8 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     query: z.strictObject(dryRunQuery),
     run: async ({ place, params, ifMatch, caller, role: own }, writer) => {
       const { tenantId, projectId } = place!;
-      const { id: userId } = await theUser(writer, tenantId, params["user"]!);
+      const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
+      if (isOperator === true) demandOperator(caller, "user");
       const there = await writer.findMembership(userId, projectId);
       if (there === null) throw nothingThere();
       demandRoleWithin(own, there.role, "role");
