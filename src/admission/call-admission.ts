@@ -104,6 +104,11 @@ export class CallAdmission {
     return this.#turn.then(() => this.begin(accounts, demand, degrades));
   }
 
+  /** The call stands in the ledger with all that it holds now. */
+  recorded(): void {
+    for (const { reservation } of this.#opens) reservation.recorded?.();
+  }
+
   /** The call is over. Attempts that are not, end with what is seen of them now. */
   close(): void {
     if (this.#isClosed) return;

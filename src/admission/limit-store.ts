@@ -47,6 +47,8 @@ export interface Reservation {
   settle(used: readonly (number | null)[]): Settled | null;
   /** Nothing was used of what has not ended. Never waits. */
   release(): void;
+  /** The call stands in the ledger: should the process be killed before the call ends, its reservation stays charged. What is not recorded is given back then. Absent: the driver needs no word of it. */
+  recorded?(): void;
   /** `end` is called when a place was given to others, because the store has not heard of this replica for too long: the call has to end. Absent: that cannot be. */
   whenLost?(end: () => void): void;
 }

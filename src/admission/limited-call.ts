@@ -64,6 +64,11 @@ export class LimitedCall {
     return [...accounts, ...others];
   }
 
+  /** The call stands in the ledger with all that it holds now. */
+  recorded(): void {
+    this.#admission.recorded();
+  }
+
   /** The call is over: everything that is open is settled. */
   close(): void {
     this.#admission.close();

@@ -211,6 +211,7 @@ export class Call {
       this.#ledgerEntry = ledger.open(this.record);
       this.context.integrations?.admitted?.(this.record);
     } else if (this.limited !== null) ledger.reopen(this.#ledgerEntry, this.record);
+    this.limited?.recorded();
   }
 
   /** What is tried first: what the record says of a call that got no further. */

@@ -59,7 +59,7 @@ function randomMessage(chance: Chance, { tag, shapes, replicas, sequences, epoch
     if (needs.length > 0) operations.push(["r", ...needs]);
   }
   const join = chance.pick([0, 0, 0, 0, 0, 0, 1, 2, 2, 3] as const);
-  const statements = join === 0 ? [] : chosen.flatMap((shape, index): Statement[] => (shape[1][0] !== "slots" && chance.below(2) === 0 ? [[index + 1, chance.below(2) === 0 ? 1 : 0, ...(chance.below(3) > 0 ? [bucket(shape), units(shape[2])] : [])]] : []));
+  const statements = join === 0 ? [] : chosen.flatMap((shape, index): Statement[] => (shape[1][0] !== "slots" && chance.below(2) === 0 ? [[index + 1, chance.pick([0, 1, 1, 2] as const), ...(chance.below(3) > 0 ? [bucket(shape), units(shape[2])] : [])]] : []));
   const keys = [`test:{${tag}}:epoch`, `test:{${tag}}:live`, `test:{${tag}}:group`, ...chosen.flatMap(([key]) => [key, `${key}:o:${replica}`])];
   return { keys, replica, sequence: Math.max(1, sequence), epoch: chance.below(20) === 0 ? "another" : epoch, join, leaseLifeMs: 250, joinMs: chance.pick([0, 0, 5]), accounts, statements, operations };
 }

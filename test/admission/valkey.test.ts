@@ -31,6 +31,7 @@ const borrower = (url: string, folder: string): string => `
     if (!(result instanceof Promise)) atOnce += 1;
     const given = await result;
     if ("need" in given) continue;
+    given.recorded();
     // a surplus that may not have been told yet, and calls that are under way at the end
     if (used % 3 !== 0) { given.settle([7]); used += 7; } else used += 10;
     await Bun.sleep(2);

@@ -58,12 +58,20 @@ export interface ReplicaAccount extends WindowShape {
   readonly mine: Map<number, number>;
   /** Not told yet. */
   readonly adds: Map<number, number>;
+  /** Reserved for calls that do not stand in the ledger yet, by bucket: should this process be killed now, these calls have never been. */
+  readonly unrecorded: Map<number, number>;
   /** To be charged to the bucket of when the store hears of it. */
   owed: number;
+  /** The same, and what the store has been told of it without an answer so far, by the bucket of the reservation that was exceeded. */
+  readonly overruns: Map<number, number>;
   openNeeds: number;
   outage: Outage | null;
   /** Places in the journal by bucket. */
   readonly places: Map<number, number>;
+  /** The place which says that nothing is charged in later buckets, while a message is under way that may charge something; -1: none. */
+  lastPlace: number;
+  /** The message that is under way names it. */
+  isUnderWay: boolean;
   /** When the last message that was answered and named this account had been sent; of slots. */
   renewedMs: number;
   renewedWallMs: number;
@@ -93,10 +101,14 @@ export function newAccount(key: string, shape: WindowShape, { unit, limit }: Pic
     usedLastMs: nowMs,
     mine: new Map(),
     adds: new Map(),
+    unrecorded: new Map(),
     owed: 0,
+    overruns: new Map(),
     openNeeds: 0,
     outage: null,
     places: new Map(),
+    lastPlace: -1,
+    isUnderWay: false,
     renewedMs: nowMs,
     renewedWallMs: 0,
     line: 0,
@@ -105,6 +117,12 @@ export function newAccount(key: string, shape: WindowShape, { unit, limit }: Pic
 
 export function plus(map: Map<number, number>, key: number, units: number): void {
   map.set(key, (map.get(key) ?? 0) + units);
+}
+
+function minus(map: Map<number, number>, key: number, units: number): void {
+  const left = (map.get(key) ?? 0) - units;
+  if (left === 0) map.delete(key);
+  else map.set(key, left);
 }
 
 export function leaseWithRoom(account: ReplicaAccount, units: number, { monoMs, wallMs }: Moment): Lease | null {
@@ -136,11 +154,27 @@ export function isLow({ leases, idle }: ReplicaAccount): boolean {
   return last === undefined || idle * 2 < last.units;
 }
 
-export function spend(account: ReplicaAccount, lease: Lease, units: number, journal: LeaseJournal): void {
+/** The journal need not change: the units go from a lease to a call that is not recorded. */
+export function spend(account: ReplicaAccount, lease: Lease, units: number): void {
   lease.left -= units;
   account.idle -= units;
   if (account.kind === "slots") account.inUse += units;
-  else if (lease.place >= 0) journal.change(lease.place, units);
+  else setAside(account, lease.bucket, units);
+}
+
+/** The units, which are part of `mine`, belong to a call that is not recorded. */
+export function setAside(account: ReplicaAccount, bucket: number, units: number): void {
+  if (units > 0) plus(account.unrecorded, bucket, units);
+}
+
+/** The call stands in the ledger, which charges its reservation if this process is killed: the journal says the same from here on. */
+export function recordCall(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
+  if (units === 0 || account.kind === "slots") return;
+  minus(account.unrecorded, bucket, units);
+  const place = account.places.get(bucket);
+  if (place === undefined) return;
+  journal.change(place, units);
+  if (isTold(account, bucket)) closePlace(account, bucket, place, journal);
 }
 
 /** What was not used goes back to its bucket at the store. */
@@ -152,10 +186,23 @@ export function giveBack(account: ReplicaAccount, bucket: number, units: number,
   noteTruth(account, bucket, journal);
 }
 
-export function owe(account: ReplicaAccount, units: number): void {
+/** More was used than was reserved in the bucket. */
+export function owe(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
   account.owed += units;
   account.used += units;
+  plus(account.overruns, bucket, units);
   if (account.outage !== null) account.outage.spent += units;
+  noteTruth(account, bucket, journal);
+}
+
+/** The store has charged what was owed, to its bucket of now. */
+export function hearPaid(account: ReplicaAccount, bucketNow: number, units: number, overruns: ReadonlyMap<number, number>, journal: LeaseJournal): void {
+  plus(account.mine, bucketNow, units);
+  for (const [bucket, part] of overruns) {
+    minus(account.overruns, bucket, part);
+    if (account.places.has(bucket)) noteTruth(account, bucket, journal);
+  }
+  if (account.places.has(bucketNow)) noteTruth(account, bucketNow, journal);
 }
 
 /** Unspent units go back; what is left of the leases is spent. */
@@ -182,7 +229,7 @@ export function isOver(lease: Lease, { monoMs, wallMs }: Moment): boolean {
 
 /** What the store should have written for this replica and bucket, were it to die now. */
 export function truthOf(account: ReplicaAccount, bucket: number): number {
-  let units = account.mine.get(bucket) ?? 0;
+  let units = (account.mine.get(bucket) ?? 0) - (account.unrecorded.get(bucket) ?? 0) + (account.overruns.get(bucket) ?? 0);
   for (const lease of account.leases) if (lease.bucket === bucket) units -= lease.left;
   return units;
 }
@@ -201,13 +248,39 @@ export function noteTruth(account: ReplicaAccount, bucket: number, journal: Leas
   return opened;
 }
 
+/**
+ * A message that names the account is about to be sent. Where it may charge something and its answer is not heard, because this process is killed, nothing of that
+ * was used: the journal says what is charged in the newest bucket that is known here, and that nothing is charged in later ones.
+ */
+export function noteAsked(account: ReplicaAccount, mayCharge: boolean, journal: LeaseJournal): void {
+  account.isUnderWay = true;
+  if (account.kind === "slots" || !mayCharge) return;
+  let newest = 0;
+  for (const of of [account.mine, account.places]) for (const bucket of of.keys()) if (bucket > newest) newest = bucket;
+  account.lastPlace = noteTruth(account, newest, journal);
+  if (account.lastPlace >= 0) journal.endsWith(account.lastPlace, true);
+}
+
+/** The answer has been heard: what it brought is in the journal by itself. */
+export function noteAnswered(account: ReplicaAccount, journal: LeaseJournal): void {
+  if (account.lastPlace >= 0) journal.endsWith(account.lastPlace, false);
+  account.lastPlace = -1;
+  account.isUnderWay = false;
+}
+
+/** The store has written of the bucket what is true. */
+function isTold({ isUnderWay, adds, unrecorded, overruns, leases }: ReplicaAccount, bucket: number): boolean {
+  return !isUnderWay && !adds.has(bucket) && !unrecorded.has(bucket) && !overruns.has(bucket) && !leases.some((lease) => lease.bucket === bucket);
+}
+
+function closePlace(account: ReplicaAccount, bucket: number, place: number, journal: LeaseJournal): void {
+  journal.close(place);
+  account.places.delete(bucket);
+}
+
 /** Places are free again where the store knows the truth, and buckets are forgotten that have left the window. */
 export function forgetTold(account: ReplicaAccount, storeNowMs: number, leaseLifeMs: number, journal: LeaseJournal): void {
-  for (const [bucket, place] of account.places) {
-    if (account.adds.has(bucket) || account.leases.some((lease) => lease.bucket === bucket)) continue;
-    journal.close(place);
-    account.places.delete(bucket);
-  }
+  for (const [bucket, place] of account.places) if (isTold(account, bucket)) closePlace(account, bucket, place, journal);
   for (const [bucket, units] of account.mine) {
     const leaves = leavesAtMs(account, bucket, leaseLifeMs);
     if (units === 0 || (leaves !== null && leaves <= storeNowMs && !account.adds.has(bucket))) account.mine.delete(bucket);

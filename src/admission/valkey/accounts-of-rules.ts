@@ -83,7 +83,7 @@ export class AccountsOfRules {
   /** What a new epoch would have to hear of is kept until its window has ended by the store's clock, as it was last heard. */
   #isForgettable(channel: Channel, account: ReplicaAccount): boolean {
     if (account.openNeeds > 0 || account.leases.length > 0 || account.owed > 0 || account.adds.size > 0 || channel.dirty.has(account)) return false;
-    if (channel.underWay?.accounts.includes(account) === true || !channel.joined) return false;
+    if (account.isUnderWay || !channel.joined) return false;
     forgetTold(account, channel.storeNowMs, this.#options.timings.leaseLifeMs, this.#options.journal);
     return account.mine.size === 0;
   }

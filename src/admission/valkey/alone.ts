@@ -1,6 +1,6 @@
 // While the store is away each rule's `on_store_failure` says what happens to a call. What is admitted is stated to the store when it is back.
 import type { Need, Shortage } from "../limit-store.ts";
-import { localRoom, type Moment, noteTruth, plus, type ReplicaAccount, standingOf } from "./account.ts";
+import { localRoom, type Moment, noteTruth, plus, type ReplicaAccount, setAside, standingOf } from "./account.ts";
 import { type Channel, localMs, storeNowMs } from "./channel-state.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import type { Timings } from "./protocol.ts";
@@ -55,6 +55,7 @@ export function chargeAlone(needs: readonly Need[], accounts: readonly ReplicaAc
     if (account.outage !== null) account.outage.spent += units;
     plus(account.mine, bucket, units);
     plus(account.adds, bucket, units);
+    setAside(account, bucket, units);
     noteTruth(account, bucket, journal);
   }
   return { buckets, usedBefore };

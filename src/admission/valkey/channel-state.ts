@@ -30,12 +30,19 @@ export interface Question {
   isOver: boolean;
 }
 
+/** What was used beyond reservations, as a message tells it: `overruns` has it by the bucket of the reservation. */
+export interface Owed {
+  readonly account: ReplicaAccount;
+  readonly units: number;
+  readonly overruns: ReadonlyMap<number, number>;
+}
+
 export interface UnderWay {
   readonly message: MessageWithKeys;
   readonly accounts: readonly ReplicaAccount[];
   readonly waiting: readonly Waiting[];
   readonly questions: readonly Question[];
-  readonly owed: readonly (readonly [ReplicaAccount, number])[];
+  readonly owed: readonly Owed[];
   /** Before it was sent for the first time: the life of what it brings begins here. */
   readonly sentMs: number;
   readonly sentWallMs: number;

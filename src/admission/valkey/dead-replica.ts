@@ -32,7 +32,8 @@ function deadMessage(replica: string, buckets: readonly JournalledBucket[], grou
     leaseLifeMs: TIMINGS.leaseLifeMs,
     joinMs: TIMINGS.joinMs,
     accounts: accounts.map(({ limit, kind, windowMs }) => [limit, kind, windowMs, 1, 0, 0, 0] as const),
-    statements: buckets.map(({ key, bucket, units }) => [lineOf.get(key)!, 0, bucket, units] as const),
+    // a place of its own says more of a later bucket than that there is none
+    statements: buckets.toSorted((one, other) => Number(other.isLast) - Number(one.isLast)).map(({ key, bucket, units, isLast }) => [lineOf.get(key)!, isLast ? 2 : 0, bucket, units] as const),
     operations: [],
   };
 }

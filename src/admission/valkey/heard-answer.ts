@@ -1,5 +1,5 @@
 // What an answer of the store changes: accounts and their leases, calls that waited, and after a new epoch everything.
-import { dropLeases, forgetTold, giveBack, noteTruth, plus, type Moment, type ReplicaAccount } from "./account.ts";
+import { dropLeases, forgetTold, giveBack, hearPaid, noteAnswered, noteTruth, plus, setAside, type Moment, type ReplicaAccount } from "./account.ts";
 import { type Channel, type ChannelOptions, hearClock, localMs, type UnderWay, type Waiting } from "./channel-state.ts";
 import { type AccountAnswer, type Answer, CLOSED, DIRECT, JOIN_FIRST, type OperationAnswer, STALE } from "./protocol.ts";
 
@@ -15,6 +15,7 @@ export function takeAnswer(channel: Channel, underWay: UnderWay, answer: Answer,
   hearClock(channel, answer[2], now);
   if (answer[0] === JOIN_FIRST || answer[0] === STALE) {
     joinAgain(channel, underWay, answer);
+    for (const account of underWay.accounts) noteAnswered(account, options.journal);
     return;
   }
   const [, epoch, , replicas, rank, accounts, operations] = answer;
@@ -27,6 +28,7 @@ export function takeAnswer(channel: Channel, underWay: UnderWay, answer: Answer,
   const tookMs = Math.max(now.monoMs - underWay.sentMs, now.wallMs - underWay.sentWallMs);
   if (tookMs > MISSED_HEARTBEATS * options.timings.heartbeatMs) for (const one of underWay.waiting) giveUpOne(one);
   hearOperations(channel, underWay, accounts, operations, now, options);
+  for (const account of underWay.accounts) noteAnswered(account, options.journal);
   for (const account of underWay.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
 }
 
@@ -35,7 +37,7 @@ function joinAgain(channel: Channel, { waiting, questions, owed }: UnderWay, ans
   channel.epoch = answer[1];
   channel.joined = false;
   if (answer[0] === STALE) channel.sequence += 1_000_000;
-  for (const [account, units] of owed) {
+  for (const { account, units } of owed) {
     account.owed += units;
     channel.dirty.add(account);
   }
@@ -91,11 +93,12 @@ function lend(channel: Channel, account: ReplicaAccount, units: number, bucket: 
   lease.place = noteTruth(account, bucket, journal);
 }
 
-function hearOperations(channel: Channel, { message, waiting, questions, accounts }: UnderWay, lines: readonly AccountAnswer[], answers: readonly OperationAnswer[], now: Moment, options: ChannelOptions): void {
+function hearOperations(channel: Channel, { message, waiting, questions, accounts, owed }: UnderWay, lines: readonly AccountAnswer[], answers: readonly OperationAnswer[], now: Moment, options: ChannelOptions): void {
   let nextWaiting = 0;
   const marked = questions.filter(({ mark }) => mark !== null);
   let nextMarked = 0;
   const bucketOf = (account: ReplicaAccount): number => lines[accounts.indexOf(account)]![3];
+  for (const { account, units, overruns } of owed) hearPaid(account, bucketOf(account), units, overruns, options.journal);
   for (const [index, [kind]] of message.operations.entries()) {
     if (kind === "r") hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, bucketOf, now, options);
     else if (kind === "f") {
@@ -122,8 +125,11 @@ function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, b
         continue;
       }
       plus(account.mine, buckets[index]!, units);
-      if (account.places.has(buckets[index]!)) noteTruth(account, buckets[index]!, options.journal);
-      if (!one.isOver) continue;
+      if (!one.isOver) {
+        setAside(account, buckets[index]!, units);
+        noteTruth(account, buckets[index]!, options.journal);
+        continue;
+      }
       // it was told meanwhile that the store is away
       giveBack(account, buckets[index]!, units, options.journal);
       channel.dirty.add(account);

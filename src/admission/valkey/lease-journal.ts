@@ -16,12 +16,16 @@ export interface LeaseJournal {
   open(account: JournalledAccount, bucket: number, units: number): number;
   write(place: number, units: number): void;
   change(place: number, units: number): void;
+  /** Whether the place says as well that nothing is charged to the account in later buckets. */
+  endsWith(place: number, isLast: boolean): void;
   close(place: number): void;
 }
 
 export interface JournalledBucket extends JournalledAccount {
   readonly bucket: number;
   readonly units: number;
+  /** Nothing is charged to the account in later buckets, but for those that have a place of their own. */
+  readonly isLast: boolean;
 }
 
 export interface FoundJournal {
@@ -46,9 +50,10 @@ const NUMBERS = 4;
 const TEXT_AT = NUMBERS * 8 + 2;
 const STATE_FREE = 0;
 const STATE_USED = 1;
+const STATE_LAST = 2;
 const SUFFIX = ".leases";
 
-export const noJournal: LeaseJournal = { open: () => -1, write: () => {}, change: () => {}, close: () => {} };
+export const noJournal: LeaseJournal = { open: () => -1, write: () => {}, change: () => {}, endsWith: () => {}, close: () => {} };
 
 export function openJournalFile(folder: string, replica: string): JournalFile {
   mkdirSync(folder, { recursive: true });
@@ -81,6 +86,9 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
     },
     change(place, units) {
       numbers[at(place) + 2]! += units;
+    },
+    endsWith(place, isLast) {
+      numbers[at(place)] = isLast ? STATE_LAST : STATE_USED;
     },
     close(place) {
       numbers[at(place)] = STATE_FREE;
@@ -116,10 +124,11 @@ function readJournal(file: string): { readonly beat: number; readonly buckets: r
   if (bytes.length < HEAD_BYTES) return null;
   const buckets: JournalledBucket[] = [];
   for (let byte = HEAD_BYTES; byte + RECORD_BYTES <= bytes.length; byte += RECORD_BYTES) {
-    if (bytes.readDoubleLE(byte) !== STATE_USED) continue;
+    const state = bytes.readDoubleLE(byte);
+    if (state !== STATE_USED && state !== STATE_LAST) continue;
     const length = bytes.readUInt16LE(byte + NUMBERS * 8);
     const [key, kind, windowMs] = JSON.parse(bytes.toString("utf8", byte + TEXT_AT, byte + TEXT_AT + length)) as [string, AccountKind, number];
-    buckets.push({ key, kind, windowMs, bucket: bytes.readDoubleLE(byte + 8), units: bytes.readDoubleLE(byte + 16), limit: bytes.readDoubleLE(byte + 24) });
+    buckets.push({ key, kind, windowMs, bucket: bytes.readDoubleLE(byte + 8), units: bytes.readDoubleLE(byte + 16), limit: bytes.readDoubleLE(byte + 24), isLast: state === STATE_LAST });
   }
   return { beat: bytes.readDoubleLE(0), buckets };
 }

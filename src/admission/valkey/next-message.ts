@@ -1,6 +1,6 @@
 // The next message of a channel: what is owed and given back, what calls and listings ask, and after a new epoch what the replica has charged.
-import { isLow, plus, type Moment, type ReplicaAccount, wantedUnits } from "./account.ts";
-import type { Channel, ChannelOptions, Question, UnderWay, Waiting } from "./channel-state.ts";
+import { isLow, type Moment, noteAsked, plus, type ReplicaAccount, wantedUnits } from "./account.ts";
+import type { Channel, ChannelOptions, Owed, Question, UnderWay, Waiting } from "./channel-state.ts";
 import type { AccountLine, MessageWithKeys, Operation, Statement } from "./protocol.ts";
 
 const MAX_ACCOUNTS = 200;
@@ -27,14 +27,14 @@ function lineOf(draft: Draft, account: ReplicaAccount): number {
 export function writeMessage(channel: Channel, now: Moment, options: ChannelOptions): UnderWay {
   const draft: Draft = { accounts: [], statements: [], operations: [] };
   const join = writeStatements(channel, draft);
-  const owed: [ReplicaAccount, number][] = [];
+  const owed: Owed[] = [];
   for (const account of [...channel.dirty, ...channel.leased]) {
     if (draft.accounts.length >= MAX_ACCOUNTS) break;
     channel.dirty.delete(account);
     const line = lineOf(draft, account);
     if (account.owed === 0) continue;
     draft.operations.push(["c", line, account.owed]);
-    owed.push([account, account.owed]);
+    owed.push({ account, units: account.owed, overruns: new Map(account.overruns) });
     account.owed = 0;
   }
   const waiting: Waiting[] = [];
@@ -55,7 +55,11 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
     const held = account.kind === "slots" ? account.inUse + account.idle : account.idle;
     return [account.limit, account.kind, account.windowMs, Math.ceil(account.typical), takeWant(account), held, account.idle];
   });
-  for (const account of draft.accounts) account.line = 0;
+  const asking = new Set([...waiting.flatMap(({ accounts }) => accounts), ...owed.map(({ account }) => account)]);
+  for (const [index, account] of draft.accounts.entries()) {
+    account.line = 0;
+    noteAsked(account, lines[index]![4] > 0 || asking.has(account), options.journal);
+  }
   channel.sequence += 1;
   const message: MessageWithKeys = {
     keys: [...channel.keys, ...draft.accounts.flatMap(({ key }) => [key, options.ownKey(key)])],
@@ -77,7 +81,8 @@ function writeStatements(channel: Channel, draft: Draft): 0 | 1 | 2 {
   if (channel.joined) return 0;
   for (const account of channel.toState.splice(0, MAX_ACCOUNTS)) {
     const line = lineOf(draft, account);
-    channel.dirty.delete(account);
+    // what is owed is no part of it, and is still to be told
+    if (account.owed === 0) channel.dirty.delete(account);
     account.adds.clear();
     if (account.kind !== "slots") draft.statements.push([line, 1, ...[...account.mine].flat()]);
   }

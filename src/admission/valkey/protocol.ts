@@ -37,8 +37,8 @@ export type AccountLine = readonly [limit: number, kind: AccountKind, windowMs: 
 /** `g` adds units (below 0: gives back) to a bucket; `c` charges the bucket of now; `r` reserves all or none: account, units, force, ...; `f`: is this the first in its window? */
 export type Operation = readonly ["g", account: number, bucket: number, units: number] | readonly ["c", account: number, units: number] | readonly ["r", ...number[]] | readonly ["f", account: number, mark: string];
 
-/** What the replica has charged: account, 1 when buckets that are not named hold nothing, then bucket and units in turn. */
-export type Statement = readonly [account: number, whole: 0 | 1, ...number[]];
+/** What the replica has charged: account, 1 when buckets that are not named hold nothing, or 2 when those later than the last named one hold nothing, then bucket and units in turn. */
+export type Statement = readonly [account: number, whole: 0 | 1 | 2, ...number[]];
 
 /** Accounts are counted from 1, as Lua counts. */
 export interface Message {

@@ -2,7 +2,7 @@
 // away each rule's `on_store_failure` decides. It has no socket and no timer: see valkey.ts, and test/admission/simulation, which plays it.
 import type { Account, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
-import { giveBack, isLow, isOver, type Lease, leaseWithRoom, type Moment, noteDemand, owe, type ReplicaAccount, spend, standingOf } from "./account.ts";
+import { giveBack, isLow, isOver, type Lease, leaseWithRoom, type Moment, noteDemand, owe, recordCall, type ReplicaAccount, spend, standingOf } from "./account.ts";
 import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
 import { chargeAlone, refusalAlone, shortageOf } from "./alone.ts";
 import { fail, flush, hear, tick } from "./channel.ts";
@@ -152,9 +152,13 @@ export class Replica implements TakenFrom {
       return;
     }
     if (used === units) return;
-    if (used > units) owe(account, used - units);
+    if (used > units) owe(account, bucket, used - units, this.#options.journal);
     else giveBack(account, bucket, units - used, this.#options.journal);
     this.#say(channel, account);
+  }
+
+  recorded(account: ReplicaAccount, bucket: number, units: number): void {
+    recordCall(account, bucket, units, this.#options.journal);
   }
 
   endedAll(taken: Taken): void {
@@ -182,7 +186,7 @@ export class Replica implements TakenFrom {
   }
 
   #reserveHere(needs: readonly Need[], now: Moment): Reservation | null {
-    const { timings, journal } = this.#options;
+    const { timings } = this.#options;
     const accounts: ReplicaAccount[] = [];
     const leases: Lease[] = [];
     for (const { account: asked, units } of needs) {
@@ -203,7 +207,7 @@ export class Replica implements TakenFrom {
       usedBefore.push(Math.max(0, account.used - account.idle));
       buckets.push(lease.bucket);
       noteDemand(account, units, now.monoMs, timings.demandMs);
-      spend(account, lease, units, journal);
+      spend(account, lease, units);
       if (!account.wants && account.mode === LEASED && isLow(account)) {
         account.wants = true;
         channel.dirty.add(account);

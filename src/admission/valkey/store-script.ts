@@ -214,16 +214,17 @@ end
 -- what the replica says that it has charged takes the place of what is written here
 for _, statement in ipairs(m.s) do
   local account = accounts[statement[1]]
-  local stated = {}
+  local stated, newest = {}, -1
   for n = 3, #statement, 2 do
     local bucket = min(statement[n], account.now)
     stated[bucket] = (stated[bucket] or 0) + statement[n + 1]
+    newest = max(newest, bucket)
   end
   local before = {}
   for bucket, units in pairs(own(account)) do before[bucket] = units end
-  if statement[2] == 1 then
+  if statement[2] > 0 then
     for bucket, units in pairs(before) do
-      if stated[bucket] == nil then add(account, bucket, -units) end
+      if stated[bucket] == nil and (statement[2] == 1 or bucket > newest) then add(account, bucket, -units) end
     end
   end
   for bucket, units in pairs(stated) do add(account, bucket, units - (before[bucket] or 0)) end

@@ -9,6 +9,8 @@ export interface TakenFrom {
   taken(taken: Taken): void;
   /** `used` of the `units` that were dated to the bucket. */
   ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void;
+  /** The units, which are dated to the bucket, belong to a call that stands in the ledger. */
+  recorded(account: ReplicaAccount, bucket: number, units: number): void;
   endedAll(taken: Taken): void;
 }
 
@@ -23,6 +25,7 @@ export class Taken implements Reservation {
   readonly #channel: Channel;
   readonly #ended: boolean[];
   #left: number;
+  #isRecorded = false;
   /** The call has to end: its place was given to others. */
   end: () => void = () => {};
 
@@ -52,7 +55,14 @@ export class Taken implements Reservation {
     from.taken(this);
   }
 
+  recorded(): void {
+    if (this.#isRecorded) return;
+    this.#isRecorded = true;
+    for (const [index, account] of this.accounts.entries()) this.#from.recorded(account, this.#buckets[index]!, this.needs[index]!.units);
+  }
+
   settle(used: readonly (number | null)[]): null {
+    this.recorded();
     for (let index = 0; index < this.needs.length; index++) {
       const units = used[index];
       if (units !== null && units !== undefined) this.#end(index, wholeUnits(units));
@@ -61,6 +71,7 @@ export class Taken implements Reservation {
   }
 
   release(): void {
+    this.recorded();
     for (let index = 0; index < this.needs.length; index++) this.#end(index, 0);
   }
 

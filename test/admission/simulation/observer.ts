@@ -2,7 +2,7 @@
 // lie charged at the store that nobody used.
 import type { LimitRule } from "../../../src/core/limit.ts";
 import type { Reservation } from "../../../src/admission/limit-store.ts";
-import { type Answer, BUCKETS, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
+import { BUCKETS, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { leavesAtMs } from "../../../src/admission/valkey/windows.ts";
 import type { StoreModel } from "./store-model.ts";
 
@@ -32,9 +32,6 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
   const byAccount = new Map<string, { at: number; units: () => number; call: Observed }[]>(accounts.map(({ rule }) => [rule.id, []]));
   /** Units that were charged, of each replica and account, with overruns. */
   const charged = new Map<string, { at: number; units: () => number }[]>();
-  const unheard = new Map<string, Map<number, { readonly message: MessageWithKeys; readonly answer: Answer }>>();
-  const stuck = new Map<string, number>();
-  const dead = new Set<string>();
   let lostAt: number | null = null;
   let epoch = "";
   let opensAt = 0;
@@ -91,21 +88,7 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
       }
     },
     died(node: string): void {
-      dead.add(node);
       for (const call of calls) if (call.node === node) call.runs = false;
-      for (const { message, answer } of unheard.get(node)?.values() ?? []) note(node, message, answer);
-    },
-    answered(node: string, message: MessageWithKeys, answer: Answer): void {
-      if (answer[0] !== 0) return;
-      if (dead.has(node)) {
-        if (!unheard.get(node)?.has(message.sequence)) note(node, message, answer);
-      }
-      let open = unheard.get(node);
-      if (open === undefined) unheard.set(node, (open = new Map()));
-      open.set(message.sequence, { message, answer });
-    },
-    heard(node: string, sequence: number): void {
-      for (const each of unheard.get(node)?.keys() ?? []) if (each <= sequence) unheard.get(node)!.delete(each);
     },
     lost(now: number): void {
       lostAt = now;
@@ -136,29 +119,10 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
         if (leaves === null || leaves > now) units += each;
       }
       const since = kind === "slide" ? now - windowMs - windowMs / BUCKETS - 2 * TIMINGS.leaseLifeMs : Number.NEGATIVE_INFINITY;
-      let used = stuck.get(`${node} ${rule.id}`) ?? 0;
+      let used = 0;
       for (const each of chargedOf(node, rule.id)) if (each.at > since) used += each.units();
-      return units > used ? `${rule.id}: ${units} are charged for ${node}, which used ${used}` : null;
+      const isOff = kind === "total" ? units !== used : units > used;
+      return isOff ? `${rule.id}: ${units} are charged for ${node}, which used ${used}` : null;
     },
   };
-
-  /** What the store did for a replica that died before it heard of it: one lease, and reservations that were under way. */
-  function note(node: string, message: MessageWithKeys, answer: Answer): void {
-    for (const [index, line] of answer[5].entries()) {
-      const key = `${node} ${message.keys[3 + 2 * index]}`;
-      stuck.set(key, (stuck.get(key) ?? 0) + line[2]);
-    }
-    for (const [index, operation] of message.operations.entries()) {
-      if (operation[0] === "c") {
-        const key = `${node} ${message.keys[1 + 2 * operation[1]]}`;
-        stuck.set(key, (stuck.get(key) ?? 0) + operation[2]);
-      }
-      if (operation[0] !== "r" || answer[6][index]![0] !== 1) continue;
-      const needs = operation.slice(1) as number[];
-      for (let n = 0; n < needs.length; n += 3) {
-        const key = `${node} ${message.keys[1 + 2 * needs[n]!]}`;
-        stuck.set(key, (stuck.get(key) ?? 0) + needs[n + 1]!);
-      }
-    }
-  }
 }

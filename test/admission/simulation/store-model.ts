@@ -192,7 +192,8 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       stated.set(bucket, (stated.get(bucket) ?? 0) + pairs[n + 1]!);
     }
     const before = new Map(ownOf(account));
-    if (whole === 1) for (const [bucket, units] of before) if (!stated.has(bucket)) add(account, bucket, -units);
+    const newest = Math.max(-1, ...stated.keys());
+    if (whole > 0) for (const [bucket, units] of before) if (!stated.has(bucket) && (whole === 1 || bucket > newest)) add(account, bucket, -units);
     for (const [bucket, units] of stated) add(account, bucket, units - (before.get(bucket) ?? 0));
   };
 

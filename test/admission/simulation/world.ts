@@ -210,11 +210,12 @@ class World {
     let places = 0;
     const written: LeaseJournal = {
       open: (account, bucket, units) => {
-        journal.set(++places, { key: account.key, kind: account.kind, windowMs: account.windowMs, limit: account.limit, bucket, units });
+        journal.set(++places, { key: account.key, kind: account.kind, windowMs: account.windowMs, limit: account.limit, bucket, units, isLast: false });
         return places;
       },
       write: (place, units) => void journal.set(place, { ...journal.get(place)!, units }),
       change: (place, units) => void journal.set(place, { ...journal.get(place)!, units: journal.get(place)!.units + units }),
+      endsWith: (place, isLast) => void journal.set(place, { ...journal.get(place)!, isLast }),
       close: (place) => void journal.delete(place),
     };
     const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, isNumb: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), sentAt: new Map(), pocket: null, replica: null! };
@@ -301,7 +302,6 @@ class World {
     }
     const answer = this.#store.run(message, this.#now);
     this.#observer.opened(answer[1], this.#now, this.#store);
-    this.#observer.answered(node.id, message, answer);
     if (!this.#isCalm() && this.#chance.perMille(15)) return;
     const delay = this.#delay();
     // whatever a late answer brings is wanted
@@ -318,7 +318,6 @@ class World {
   }
 
   #hear(node: Node, message: MessageWithKeys, answer: Answer): void {
-    this.#observer.heard(node.id, message.sequence);
     this.#allowedAt = answer[2];
     node.replica.hear(TAG, message.sequence, this.#planted === "life from receipt" ? withLifeFrom(answer, this.#now - node.sentAt.get(message.sequence)!) : answer);
     this.#allowedAt = null;
@@ -358,6 +357,13 @@ class World {
   }
 
   #admit(node: Node, needs: readonly Need[], reservation: Reservation): void {
+    if (!node.alive) return;
+    // between the answer of the store and the row in the ledger: such a call has never been
+    if (!this.#isCalm() && this.#chance.perMille(2)) {
+      this.#kill(node);
+      return;
+    }
+    reservation.recorded?.();
     this.#admitted += 1;
     const call: Observed = { reservation, node: node.id, at: this.#allowedAt ?? this.#now, units: needs.map(({ units }) => units), accounts: needs.map(({ account }) => account.rule.id), runs: true, excused: false };
     node.calls.add(call);
