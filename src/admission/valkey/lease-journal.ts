@@ -2,6 +2,7 @@
 // borrowed and not spent are free again. One file for each process, mapped into memory, so that a change is a store to memory and no system call.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type FolderLock, lockFile } from "../../store/journal-folder.ts";
 import type { AccountKind } from "./protocol.ts";
 
 export interface JournalledAccount {
@@ -33,6 +34,8 @@ export interface FoundJournal {
   /** Moves while its process lives. */
   readonly beat: number;
   readonly buckets: readonly JournalledBucket[];
+  /** Null: its process lives, though it may have had no CPU for its beat. While the lock is held no other process tells the store of the same journal. */
+  lock(): FolderLock | null;
   remove(): void;
 }
 
@@ -52,12 +55,15 @@ const STATE_FREE = 0;
 const STATE_USED = 1;
 const STATE_LAST = 2;
 const SUFFIX = ".leases";
+const LOCK_SUFFIX = ".lock";
 
 export const noJournal: LeaseJournal = { open: () => -1, write: () => {}, change: () => {}, endsWith: () => {}, close: () => {} };
 
 export function openJournalFile(folder: string, replica: string): JournalFile {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${replica}${SUFFIX}`);
+  const lockedFile = join(folder, `${replica}${LOCK_SUFFIX}`);
+  const lock = lockFile(lockedFile);
   writeFileSync(file, new Uint8Array(HEAD_BYTES + PLACES * RECORD_BYTES), { mode: 0o600 });
   const bytes = Bun.mmap(file, { shared: true });
   const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
@@ -97,7 +103,10 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
     beat() {
       numbers[0]! += 1;
     },
-    remove: () => rmSync(file, { force: true }),
+    remove() {
+      for (const each of [file, lockedFile]) rmSync(each, { force: true });
+      lock?.release();
+    },
   };
 }
 
@@ -109,7 +118,10 @@ export function findJournals(folder: string, except: string): readonly FoundJour
     .flatMap((name) => {
       const file = join(folder, name);
       const found = readJournal(file);
-      return found === null ? [] : [{ ...found, replica: name.slice(0, -SUFFIX.length), remove: () => rmSync(file, { force: true }) }];
+      const replica = name.slice(0, -SUFFIX.length);
+      const lockedFile = join(folder, `${replica}${LOCK_SUFFIX}`);
+      const remove = (): void => [file, lockedFile].forEach((each) => rmSync(each, { force: true }));
+      return found === null ? [] : [{ ...found, replica, lock: () => lockFile(lockedFile), remove }];
     });
 }
 

@@ -24,7 +24,7 @@ export interface ValkeyLimitsOptions extends ConnectionOptions {
 }
 
 const TICK_MS = 25;
-/** Its process lives as long as its beat moves within this. */
+/** A process whose beat has not moved for so long, and that does not hold the lock of its journal any more, is dead. */
 const DEAD_AFTER_MS = 1000;
 const DRAIN_STEP_MS = 10;
 const DRAIN_MS = 2 * TIMINGS.answerMs;
@@ -143,9 +143,15 @@ function openGraves({ folder, id, connection, keys, clock, onFault }: { readonly
   const seen = new Map<string, { readonly beat: number; readonly atMs: number }>();
   let isBusy = false;
   const tell = async (found: FoundJournal): Promise<void> => {
-    for (const message of deadMessages(found, keys)) if ((await connection.talk(message))[0] !== DONE) return;
-    found.remove();
-    seen.delete(found.replica);
+    const lock = found.lock();
+    if (lock === null) return;
+    try {
+      for (const message of deadMessages(found, keys)) if ((await connection.talk(message))[0] !== DONE) return;
+      found.remove();
+      seen.delete(found.replica);
+    } finally {
+      lock.release();
+    }
   };
   return () => {
     if (folder === null || isBusy) return;

@@ -12,7 +12,7 @@ import { openObserver, type Observed, type SimulatedAccount } from "./observer.t
 import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
 
 /** None of them is in the product's code: the store's are in its model, the replica's in what it is told here of time and answers, and in what is told it of calls. */
-type ReplicaFault = "surplus into the pocket" | "life from receipt" | "monotonic clock asleep";
+type ReplicaFault = "surplus into the pocket" | "life from receipt" | "monotonic clock asleep" | "asked for by the dead";
 export type PlantedFault = ReplicaFault | StoreFault;
 const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>(["guessing for the dead", "window by fixed bucket", "refusal keeps the other account", "old epoch trusted"]);
 
@@ -248,7 +248,8 @@ class World {
       return;
     }
     const keys = { group: () => ["epoch", "live", `{${TAG}}`], own: (key: string, replica: string) => `${key}:${replica}` };
-    for (const message of deadMessages({ replica: dead.id, buckets: [...dead.journal.values()] }, keys)) this.#store.run(message, this.#now);
+    const buckets = [...dead.journal.values()].filter(({ isLast }) => !isLast || this.#planted !== "asked for by the dead");
+    for (const message of deadMessages({ replica: dead.id, buckets }, keys)) this.#store.run(message, this.#now);
     dead.told = true;
   }
 

@@ -1,0 +1,103 @@
+// A gateway that is killed again and again, with calls under way: what a budget without end has counted is what the rows of the ledger say, to the unit. Counted
+// beside Redis and in the process alone.
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { findServer, startRedis } from "../harness/redis-server.ts";
+import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
+
+const binary = findServer("redis-server");
+if (binary === null) console.log("skipped: there is no redis-server on this machine");
+
+interface World {
+  readonly name: string;
+  readonly isShared: boolean;
+  readonly limit: number;
+  readonly maxTokens: number;
+  readonly callers: number;
+  readonly kills: number;
+}
+
+const WORLDS: readonly World[] = [
+  { name: "in one process", isShared: false, limit: 100_000_000, maxTokens: 100, callers: 20, kills: 6 },
+  { name: "in Redis, and lent in parts", isShared: true, limit: 100_000_000, maxTokens: 100, callers: 20, kills: 6 },
+  // fewer than fifty calls: each asks for itself
+  { name: "in Redis, which each call asks", isShared: true, limit: 49_000, maxTokens: 1000, callers: 6, kills: 5 },
+];
+const folder = mkdtempSync(join(tmpdir(), "dragoman-killed-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const config = (upstream: string, limit: number): string => `
+providers:
+  mine: {type: custom, base_url: "${upstream}/v1", api_key: key, models: [model]}
+budgets:
+  all: {tokens: ${limit}, window: total, on_store_failure: closed}
+`;
+
+/** Everything that killed processes left has been told to the store of the limits. */
+async function toldOfTheDead(dataFolder: string): Promise<void> {
+  while (readdirSync(join(dataFolder, "leases")).filter((name) => name.endsWith(".leases")).length > 1) await Bun.sleep(20);
+}
+
+/** Tokens that the header of an answer says are used of the budget, that answer's own included. */
+async function usedAfterCall(gateway: GatewayProcess, token: string, limit: number): Promise<number> {
+  const response = await gateway.chat({ model: "mine:model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }, { token });
+  await response.text();
+  expect(response.status).toBe(200);
+  return limit - Number(response.headers.get("x-ratelimit-remaining-tokens"));
+}
+
+function tokensOfRows(dataFolder: string): number {
+  const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
+  const { tokens } = database.query<{ tokens: number }, []>("SELECT sum(prompt_tokens + completion_tokens) AS tokens FROM call").get()!;
+  database.close();
+  return tokens;
+}
+
+describe.each(WORLDS)("budgets without end that are counted $name", ({ name, isShared, limit, maxTokens, callers, kills }) => {
+  test.skipIf(isShared && binary === null)("[d4.2 d11.2] kill -9 with calls under way leaks no reservation and forgets no use: budget and rows agree", async () => {
+    const redis = isShared ? await startRedis() : null;
+    let answers = 0;
+    const upstream: FakeUpstream = startUpstream(async () => {
+      await Bun.sleep(5 + (answers++ % 4) * 10);
+      return Response.json(openaiAnswer("hello"));
+    });
+    const dataFolder = join(folder, name);
+    const start = () => startGateway({ config: config(upstream.url, limit), dataFolder, ...(redis !== null && { environment: { DRAGOMAN_LIMIT_STORE_URL: redis.url } }) });
+    try {
+      let token = "";
+      for (let kill = 0; kill < kills; kill++) {
+        const gateway = await start();
+        token = gateway.firstToken ?? token;
+        let isOver = false;
+        const caller = async (): Promise<void> => {
+          while (!isOver) {
+            try {
+              await (await gateway.chat({ model: "mine:model", max_tokens: maxTokens, messages: [{ role: "user", content: "hello" }] }, { token })).text();
+            } catch {
+              return;
+            }
+          }
+        };
+        const running = Promise.all(Array.from({ length: callers }, caller));
+        const before = upstream.seen.length;
+        while (upstream.seen.length < before + 50 + kill * 7) await Bun.sleep(1);
+        await gateway.stop("SIGKILL");
+        isOver = true;
+        await running;
+      }
+      const last = await start();
+      if (isShared) await toldOfTheDead(dataFolder);
+      const used = await usedAfterCall(last, token, limit);
+      // a clean end ships every row
+      expect(await last.stop("SIGTERM")).toBe(0);
+      expect(used).toBe(tokensOfRows(dataFolder));
+    } finally {
+      await upstream.stop();
+      await redis?.stop();
+    }
+  }, 120_000);
+});
