@@ -41,6 +41,8 @@ export class Call {
   readonly #cancellation = new Cancellation();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timeoutMs = Number.POSITIVE_INFINITY;
+  /** The request says no time of its own, and its route may. */
+  #takesRouteTime = false;
   /** The client said itself how long it waits. */
   hasOwnTimeout = false;
   /** The caller has the permission `debug`. */
@@ -143,6 +145,7 @@ export class Call {
     record.messages = statistics(request);
     const ownMs = request.options.timeoutMs ?? this.#clientLimitMs();
     this.hasOwnTimeout = ownMs !== null;
+    this.#takesRouteTime = request.options.timeoutMs === null;
     const timeoutMs = ownMs ?? this.snapshot.limits.defaultTimeoutMs;
     this.#limitTo(timeoutMs);
   }
@@ -150,6 +153,11 @@ export class Call {
   /** The route's own bound of the whole operation, where the request said none (decisions 7.2). */
   bounded(totalMs: number | null, request: ChatRequest): void {
     if (totalMs !== null && request.options.timeoutMs === null && totalMs < this.#timeoutMs) this.#limitTo(totalMs);
+  }
+
+  /** Another route serves the call from now on: its own bound holds for what it does, within what is left. */
+  handedOver(totalMs: number | null): void {
+    if (totalMs !== null && this.#takesRouteTime && this.elapsedMs() + totalMs < this.#timeoutMs) this.#limitTo(this.elapsedMs() + totalMs);
   }
 
   #limitTo(timeoutMs: number): void {

@@ -4,11 +4,11 @@ import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { Usage } from "../core/chat.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { type Attempt, toldAttempt } from "../core/record.ts";
-import type { Hedge } from "../core/route.ts";
+import type { Hedge, Route } from "../core/route.ts";
 import type { Turn } from "../routing/concurrency.ts";
 import type { Outcome } from "../routing/health.ts";
 import { createPlan, type Failure, type Plan } from "../routing/plan.ts";
-import { type AttemptEnd, failureAfter, outcomeAfter } from "../routing/verdict.ts";
+import { type AttemptEnd, failureAfter, Failures, outcomeAfter } from "../routing/verdict.ts";
 import type { Admitted } from "../admission/call-admission.ts";
 import type { LimitedCall } from "../admission/limited-call.ts";
 import { AttemptScope } from "./attempt-scope.ts";
@@ -57,20 +57,20 @@ export interface Attempting<T> {
 export async function complete<T>(prepared: Prepared, call: Call, attempting: Attempting<T>): Promise<Won<T>> {
   const { clock, routing } = call.context;
   const plan = createPlan<RouteCandidate>({ ...prepared, health: routing.health, random: () => routing.random() });
-  if (prepared.route.hedge !== null) routing.hedging.called(prepared.route.name, clock.monotonic());
+  const failures = new Failures<unknown>();
   let failure: Failure | null = null;
-  let last: unknown = null;
-  let called = false;
+  let serving: Route | null = null;
   let empty: Won<T> | null = null;
   for (;;) {
     const step = plan.next(failure, clock.monotonic(), call.leftMs());
     if (step.kind === "give_up") {
       if (empty !== null) return empty;
-      throw finalError(last, step.why === "deadline", call);
+      throw finalError(failures.told, step.why === "deadline", call);
     }
     if (step.waitMs > 0) await call.waiting(pause(step.waitMs, call.signal));
     const { candidate } = step;
-    const { hedge } = candidate.route;
+    serving = served(candidate, serving, call);
+    const { hedge } = serving;
     const control: Control = {};
     try {
       const won = await (hedge === null ? attemptOnce(candidate, call, attempting, control) : hedged(candidate, hedge, plan, call, attempting, control));
@@ -82,18 +82,27 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
       failure = { kind: "retryable", retryAfterMs: null };
     } catch (thrown) {
       if (thrown instanceof RefusedTarget) {
-        // what was called and failed says more than what was not called
-        if (!called) last = thrown.reason ?? last;
+        if (thrown.reason !== null) failures.add(thrown.reason, asGatewayError(thrown.reason).code, false);
         failure = { kind: "refused", retryAfterMs: null };
-      } else {
-        if (empty !== null) leaveBehind(empty, call, attempting);
-        empty = null;
-        last = thrown;
-        called = true;
-        failure = failureOf(thrown, call, control.scope?.attempts.at(-1));
+        continue;
       }
+      if (empty !== null) leaveBehind(empty, call, attempting);
+      empty = null;
+      // what has ended the whole call is what its client is told
+      if (call.signal.aborted) throw withAttempts(thrown, call);
+      failures.add(thrown, asGatewayError(thrown).code, true);
+      failure = failureOf(thrown, call, control.scope?.attempts.at(-1));
     }
   }
+}
+
+/** The route that serves the call from this step on. One that it was handed to has its own bound of time, and its own share of second attempts. */
+function served({ route }: RouteCandidate, before: Route | null, call: Call): Route {
+  const { clock, routing } = call.context;
+  if (before?.name === route.name) return route;
+  if (before !== null) call.handedOver(route.timeouts.totalMs);
+  if (route.hedge !== null) routing.hedging.called(route.name, clock.monotonic());
+  return route;
 }
 
 /** The upstream answered, so its health is good; the attempts say why there was another one. */

@@ -27,7 +27,8 @@ export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest
   return once(request, entry, () => {
     const { model, route, params } = entry;
     const keeps = !Object.keys(params).some(isEndpointField) && model !== null && route === null && providerOf(model) !== null && providerOf(model) === providerOf(request.options.model);
-    const own = { ...request, options: { ...request.options, model, route, fallbacks: [], modelList: null } };
+    // the route that was asked for goes on to serve the call, unless the entry names another
+    const own = { ...request, options: { ...request.options, model, route: route ?? request.options.route, fallbacks: [], modelList: null } };
     return merged(own, params, keeps);
   });
 }

@@ -1,4 +1,5 @@
-// What a request may be answered by, in the form that the plan wants: the targets of its route or its one model, then its fallbacks, then those of its route.
+// What a request may be answered by, in the form that the plan wants: the targets of its route or its one model, then its fallbacks, then those of its route. Each candidate carries the route
+// that it is served under, and whatever depends on a route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
 import { demandEnabled } from "../auth/enabled-models.ts";
 import { demandTarget } from "../auth/narrowing.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
@@ -34,7 +35,9 @@ export interface Ready {
 }
 
 export interface RouteCandidate extends Candidate {
+  /** The rules that hold for it, which are those of the route that serves it. */
   readonly route: Route;
+  readonly serving: Serving;
   readonly target: RouteTarget;
   /** Where a budget sends calls in place of what they asked for, in its own words; null: it is what was asked for. */
   readonly insteadOf: string | null;
@@ -55,7 +58,7 @@ export type RouteLeg = Leg<RouteCandidate>;
 export interface Prepared {
   readonly legs: readonly RouteLeg[];
   readonly contextLeg: (candidate: RouteCandidate) => RouteLeg | null;
-  readonly contentPolicyLegs: readonly RouteLeg[];
+  readonly contentPolicyLegs: (candidate: RouteCandidate) => readonly RouteLeg[];
   /** Of the first leg. */
   readonly route: Route;
 }
@@ -63,13 +66,19 @@ export interface Prepared {
 /** All of a call that matters to what may answer it. */
 export type PlannedCall = PricedCall & Pick<Call, "bounded" | "planned" | "fitted" | "policies"> & { readonly context: Pick<ChatContext, "providers"> };
 
-/** What the legs of one call have in common. */
+/** What all legs of one call have in common. */
 interface Preparing {
   readonly sent: ChatRequest;
   readonly principal: Principal;
   readonly http: Headers;
   readonly call: PlannedCall;
-  /** Parameters of the entry that is looked at. */
+  /** What the call was handed over to: a second hand-over to the same route would bring nothing new, and a chain of them may be a loop. */
+  readonly entered: Set<string>;
+}
+
+/** How a target came to be looked at. */
+interface Origin {
+  /** Parameters of the entries that led here; empty: none. */
   readonly variant: string;
   /** What the configuration names in a route that covers it for a token that is narrowed by routes. */
   readonly covered: boolean;
@@ -77,46 +86,71 @@ interface Preparing {
   readonly isAgain: boolean;
 }
 
+/** A route that serves the call, or serves it from a hand-over on. Whatever a call of it ends at, its name and its rules hold there (decisions 1.5). */
+interface Serving {
+  readonly route: Route;
+  /** As it came to the route. */
+  readonly request: ChatRequest;
+  readonly origin: Origin;
+  contextLeg(target: RouteTarget): RouteLeg | null;
+  /** The same list each time. */
+  contentPolicyLegs(): readonly RouteLeg[];
+}
+
 /** Throws `invalid_request`, `permission_required`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
 export function prepare(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall, degradeTo: readonly string[] = []): Prepared {
   demandNoHeaders(sent, principal.narrowing);
-  const requested: Preparing = { sent, principal, http, call, variant: "", covered: false, insteadOf: null, isAgain: false };
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
-  const preparing = coveredBy(route, requested);
+  const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
+  const serving = servingOf(preparing, route, sent, { variant: "", covered: principal.narrowing?.coversRoute(route.name) === true, insteadOf: null, isAgain: false });
   call.bounded(route.timeouts.totalMs, sent);
-  const legs = routeLegs(preparing, sent, route, asked, route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`);
+  const legs = routeLegs(preparing, serving, asked, route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`);
   const [first] = legs[0]!.candidates;
   call.planned(first!.target, route.name);
   // a call that names its target fails for what that cannot take, before anything else is looked at
   if ((asked !== null || route.targets.length === 1) && isPermitted(first!)) call.fitted(first!.ready().fitted);
   for (const model of sent.options.contextWindowFallbacks.values()) splitModel(model, call.snapshot, "context_window_fallback_dict");
-  for (const fallback of sent.options.fallbacks) legs.push(...atPath(fallback.path, fallback, () => entryLegs(requested, fallback)));
-  // a route that the token may not name leads nowhere, whatever it would fall back to
-  if (principal.narrowing?.permitsRoute(route.name) !== false) for (const fallback of route.fallbacks) legs.push(...entryLegs(preparing, fallback));
+  // what a request names is not covered by its route
+  for (const fallback of sent.options.fallbacks) legs.push(...atPath(fallback.path, fallback, () => entryLegs(preparing, serving, fallback, { ...serving.origin, covered: false })));
+  legs.push(...routeFallbacks(preparing, serving));
   if (principal.narrowing !== null) demandSomePermitted(legs);
-  for (const name of degradeTo) legs.push(...insteadLegs(preparing, name, false));
+  for (const name of degradeTo) legs.push(...insteadLegs(preparing, serving, name, false));
   // the budget that refuses at one of them may name one that was passed over
-  for (const name of degradeTo.slice(0, -1)) legs.push(...insteadLegs(preparing, name, true));
-  return {
-    legs,
+  for (const name of degradeTo.slice(0, -1)) legs.push(...insteadLegs(preparing, serving, name, true));
+  return { legs, route, contextLeg: ({ serving: own, target }) => own.contextLeg(target), contentPolicyLegs: ({ serving: own }) => own.contentPolicyLegs() };
+}
+
+function servingOf(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin): Serving {
+  let policyLegs: readonly RouteLeg[] | null = null;
+  const serving: Serving = {
     route,
-    contextLeg: (candidate) => contextLeg(preparing, route, candidate),
-    contentPolicyLegs: route.contentPolicyFallbacks.flatMap((fallback) => entryLegs(preparing, fallback)),
+    request,
+    origin,
+    contextLeg: (target) => contextLeg(preparing, serving, target),
+    contentPolicyLegs: () => (policyLegs ??= route.contentPolicyFallbacks.flatMap((fallback) => entryLegs({ ...preparing, entered: new Set([route.name]) }, serving, fallback, origin))),
   };
+  return serving;
+}
+
+/** All legs that a call may come to, those of its lists included. */
+export function* everyLeg(prepared: Prepared): Generator<RouteLeg> {
+  yield* prepared.legs;
+  for (const { candidates } of prepared.legs)
+    for (const candidate of candidates) {
+      yield* prepared.contentPolicyLegs(candidate);
+      const leg = prepared.contextLeg(candidate);
+      if (leg !== null) yield leg;
+    }
 }
 
 /** Where a budget sends calls; what it names and is not there is left out, for it is no fault of the caller's. */
-function insteadLegs(preparing: Preparing, name: string, isAgain: boolean): readonly RouteLeg[] {
+function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteLeg[] {
   try {
-    return entryLegs({ ...preparing, insteadOf: name, isAgain }, compileFallback(name));
+    return entryLegs({ ...preparing, entered: new Set() }, serving, compileFallback(name), { ...serving.origin, insteadOf: name, isAgain });
   } catch (thrown) {
     if (thrown instanceof GatewayError) return [];
     throw thrown;
   }
-}
-
-function coveredBy({ name }: Route, preparing: Preparing): Preparing {
-  return !preparing.covered && preparing.principal.narrowing?.coversRoute(name) === true ? { ...preparing, covered: true } : preparing;
 }
 
 /** Throws the last refusal where no target is left, whatever the targets' health is. */
@@ -144,40 +178,85 @@ function atPath<T>(path: string, { params }: Entry, make: () => T): T {
 }
 
 /** A target that was asked for beside the route is tried first, the others only as its fallbacks (decisions 1.2). */
-function routeLegs(preparing: Preparing, request: ChatRequest, route: Route, asked: RouteTarget | null, label: string): RouteLeg[] {
-  if (asked === null) return [legOf(preparing, request, route, route.targets, label)];
+function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteLeg[] {
+  const { route, request, origin } = serving;
+  const group = {};
+  const leg = (targets: readonly RouteTarget[]): RouteLeg => legOf(preparing, serving, { request, origin, route, targets, label, group });
+  if (asked === null) return [leg(route.targets)];
   const others = route.targets.filter((target) => target !== asked);
-  return [legOf(preparing, request, route, [asked], label), ...(others.length === 0 ? [] : [legOf(preparing, request, route, others, label)])];
+  return [leg([asked]), ...(others.length === 0 ? [] : [leg(others)])];
 }
 
-/** A fallback is a request: of a route, with that route's strategy, or of one model. Its own fallbacks are not followed. */
-function entryLegs(preparing: Preparing, entry: Entry): RouteLeg[] {
-  const request = requestForEntry(preparing.sent, entry);
-  const { route, asked } = resolveRoute({ route: entry.route, model: entry.model, modelList: null }, preparing.call.snapshot, preparing.principal);
-  const own = { ...coveredBy(route, preparing), variant: Object.keys(entry.params).length === 0 ? "" : JSON.stringify(entry.params) };
-  return routeLegs(own, request, route, asked, route.name === DIRECT_ROUTE ? route.targets[0]!.name : `route ${route.name}`);
+function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteLeg[] {
+  const { route, origin } = serving;
+  // a route that the token may not name leads nowhere, whatever it would fall back to
+  if (route.fallbacks.length === 0 || !(origin.covered || preparing.principal.narrowing?.permitsRoute(route.name) !== false)) return [];
+  return route.fallbacks.flatMap((fallback) => entryLegs(preparing, serving, fallback, origin));
 }
 
-function contextLeg(preparing: Preparing, route: Route, { target }: RouteCandidate): RouteLeg | null {
-  const { sent, call } = preparing;
-  const asked = contextWindowFallback(sent.options.contextWindowFallbacks, target);
+/** A fallback is a request: of one model, which the same route goes on to serve, or of another route, to which it hands the call. */
+function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteLeg[] {
+  const { call: { snapshot }, principal } = preparing;
+  const request = requestForEntry(serving.request, entry);
+  const { route, asked } = resolveRoute({ route: entry.route, model: entry.model, modelList: null }, snapshot, principal);
+  const origin: Origin = Object.keys(entry.params).length === 0 ? from : { ...from, variant: from.variant + JSON.stringify(entry.params) };
+  if (route.name !== DIRECT_ROUTE || entry.route !== null) return handedOver(preparing, servingOf(preparing, route, request, coveredBy(route, origin, principal)), asked);
+  return [legOf(preparing, serving, { request, origin, route: alone(serving.route, route.targets[0]!), targets: route.targets, label: route.targets[0]!.name, group: {} })];
+}
+
+/** The legs of a route that takes the call over, with its own fallbacks behind them. */
+function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget | null): RouteLeg[] {
+  const { route, origin: { variant, covered } } = serving;
+  if (route.name === DIRECT_ROUTE) return routeLegs(preparing, serving, asked, route.targets[0]!.name);
+  const place = variant === "" && !covered ? route.name : `${route.name} ${covered ? "covered" : ""} ${variant}`;
+  if (preparing.entered.has(place)) return [];
+  preparing.entered.add(place);
+  return [...routeLegs(preparing, serving, asked, `route ${route.name}`), ...routeFallbacks(preparing, serving)];
+}
+
+function coveredBy({ name }: Route, origin: Origin, { narrowing }: Principal): Origin {
+  return !origin.covered && narrowing?.coversRoute(name) === true ? { ...origin, covered: true } : origin;
+}
+
+/** The rules of a route for a target beside its own. */
+function alone(route: Route, target: RouteTarget): Route {
+  return { ...route, strategy: "priority", targets: [target], sticky: null };
+}
+
+function contextLeg(preparing: Preparing, serving: Serving, target: RouteTarget): RouteLeg | null {
+  const { route, request, origin } = serving;
+  const asked = contextWindowFallback(preparing.sent.options.contextWindowFallbacks, target);
   const model = asked ?? contextWindowFallback(route.contextWindowFallbacks, target);
   if (model === null) return null;
-  const own = directRoute(splitModel(model, call.snapshot, "context_window_fallback_dict"));
-  // the caller's own map names models as a request does
-  return legOf(asked === null ? preparing : { ...preparing, covered: false }, requestForEntry(sent, entryOf(model)), own, own.targets, own.targets[0]!.name);
+  const [longer] = directRoute(splitModel(model, preparing.call.snapshot, "context_window_fallback_dict")).targets;
+  return legOf(preparing, serving, {
+    request: requestForEntry(request, entryOf(model)),
+    // the caller's own map names models as a request does
+    origin: asked === null ? origin : { ...origin, covered: false },
+    route: alone(route, longer!), targets: [longer!], label: longer!.name, group: {},
+  });
 }
 
 function entryOf(model: string): Entry {
   return { model, route: null, params: {} };
 }
 
-function legOf(preparing: Preparing, request: ChatRequest, route: Route, targets: readonly RouteTarget[], label: string): RouteLeg {
+interface LegParts {
+  readonly request: ChatRequest;
+  readonly origin: Origin;
+  readonly route: Route;
+  readonly targets: readonly RouteTarget[];
+  readonly label: string;
+  readonly group: object;
+}
+
+function legOf(preparing: Preparing, serving: Serving, { request, origin, route, targets, label, group }: LegParts): RouteLeg {
   const { sent, http } = preparing;
   return {
     label,
+    group,
     strategy: route.strategy,
-    candidates: targets.map((target) => candidateOf(preparing, request, route, target)),
+    candidates: targets.map((target) => candidateOf(preparing, serving, origin, request, route, target)),
     breaker: route.breaker,
     onExhausted: route.onExhausted,
     retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,
@@ -185,7 +264,7 @@ function legOf(preparing: Preparing, request: ChatRequest, route: Route, targets
   };
 }
 
-function candidateOf({ principal, call, variant, covered, insteadOf, isAgain }: Preparing, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
+function candidateOf({ principal, call }: Preparing, serving: Serving, { variant, covered, insteadOf, isAgain }: Origin, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
   let ready: Ready | null = null;
   const { policies } = call;
   const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
@@ -221,6 +300,7 @@ function candidateOf({ principal, call, variant, covered, insteadOf, isAgain }: 
     weight: target.weight,
     order: target.order,
     costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call) : null,
+    serving,
     route,
     target,
     insteadOf,

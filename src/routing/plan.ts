@@ -22,6 +22,8 @@ export interface Candidate {
 export interface Leg<T extends Candidate> {
   /** For explanations: `route chat_default`, `anthropic:claude-haiku-4-5`. */
   readonly label: string;
+  /** Legs with the same value are the targets of one route: a fault of the request that one of them finds ends all of them. */
+  readonly group: object;
   readonly strategy: StrategyType;
   readonly candidates: readonly T[];
   readonly breaker: BreakerSettings;
@@ -32,13 +34,14 @@ export interface Leg<T extends Candidate> {
   readonly stickyKey: string | null;
 }
 
-/** How an attempt failed, as far as the plan has to know. */
+/** How an attempt failed, as far as the plan has to know. docs/routes.md has the table of failures. */
 export interface Failure {
   /**
-   * `retryable`: the same call may succeed, here or elsewhere. `context_length`, `content_policy`: elsewhere, on the lists for it. `final`: the client's own
-   * fault. `refused`: it was not called at all, for a policy or a limit forbids it: the next one, never this one, and no attempt is counted.
+   * `retryable`: the same call may succeed, here or at any other target. `elsewhere`: not here, but at any other target. `request_fault`: the upstream refuses the request itself: only a
+   * fallback may take it, and no further target of the same route. `content_policy`: the same, with a list of its own that comes first. `context_length`: at any other target, with a map of its own
+   * that comes first. `final`: the call has ended. `refused`: the target was not called at all, because a policy or a limit forbids it: the next one is tried, never this one, and no attempt is counted.
    */
-  readonly kind: "retryable" | "context_length" | "content_policy" | "final" | "refused";
+  readonly kind: "retryable" | "elsewhere" | "request_fault" | "context_length" | "content_policy" | "final" | "refused";
   /** What the upstream said to wait. */
   readonly retryAfterMs: number | null;
 }
@@ -59,10 +62,10 @@ export type Step<T extends Candidate> =
 export interface PlanInput<T extends Candidate> {
   /** The first is the route or model that was asked for, the others its fallbacks in order. */
   readonly legs: readonly Leg<T>[];
-  /** Tried first after `context_length`, for the candidate that failed. Null: none for it. */
+  /** Tried first after `context_length`, for the candidate that failed. Null: there is none for it. */
   contextLeg(candidate: T): Leg<T> | null;
-  /** Tried after `content_policy`, in order. */
-  readonly contentPolicyLegs: readonly Leg<T>[];
+  /** Tried first after `content_policy`, in order: the list of the route that the candidate is served under, which is the same object each time. */
+  contentPolicyLegs(candidate: T): readonly Leg<T>[];
   readonly health: Health;
   /** 0 to below 1. */
   readonly random: () => number;
@@ -91,39 +94,44 @@ interface Tally<T extends Candidate> {
   backoffMs: number | null;
 }
 
-/** Where a target may be looked for after a failure: only what can do better. */
-type Scope = "any" | "content_policy" | "context_length";
+/** A leg that is to be looked at. */
+interface Planned<T extends Candidate> {
+  readonly leg: Leg<T>;
+  /** What goes before the strategy's words: `fallback 1: route cheap`. */
+  readonly prefix: string;
+  /** It was looked at before, and another one was put before the rest of it. */
+  readonly isResumed: boolean;
+}
 
 interface State<T extends Candidate> {
   readonly input: PlanInput<T>;
   readonly tallies: Tally<T>[];
   last: Tally<T> | null;
   attempts: number;
-  scope: Scope;
-  current: Leg<T> | null;
-  /** What goes before the strategy's words: `fallback 1: route cheap`. */
-  prefix: string;
-  /** Of `input.legs`; those before it have been entered... */
-  nextLeg: number;
-  /** ...and those before this one were left for good, with what is untried in them. */
-  leftLegs: number;
-  /** Of `contentPolicyLegs`; null: not needed so far. */
-  nextPolicyLeg: number | null;
-  /** Entered for a context length or a content policy. */
-  readonly specialLegs: Leg<T>[];
+  /** Targets that have refused the request itself. */
+  requestFaults: number;
+  current: Planned<T> | null;
+  /** What is looked at when nothing is left in the current leg, in order. */
+  agenda: Planned<T>[];
+  /** Legs that were looked at: what was passed over in them may become free. */
+  entered: Leg<T>[];
+  /** Lists of content policy that are on the agenda, or were. */
+  readonly policyLists: Set<readonly Leg<T>[]>;
   end: Step<T> | null;
 }
 
 /** A longer wait is the client's to decide, not ours. */
 const MAX_WAIT_MS = 10_000;
+/** A fault of the request itself is found at so many targets at most. */
+const MAX_REQUEST_FAULTS = 3;
+const REQUEST_FAULTS: ReadonlySet<Failure["kind"]> = new Set(["request_fault", "context_length", "content_policy"]);
 
 export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
-  const state: State<T> = {
-    input, tallies: [], last: null, attempts: 0, scope: "any", current: null, prefix: "", nextLeg: 0, leftLegs: 0, nextPolicyLeg: null, specialLegs: [], end: null,
-  };
+  const agenda = input.legs.map((leg, place): Planned<T> => ({ leg, prefix: place === 0 ? "" : `fallback ${place}: ${leg.label}`, isResumed: false }));
+  const state: State<T> = { input, tallies: [], last: null, attempts: 0, requestFaults: 0, current: null, agenda, entered: [], policyLists: new Set(), end: null };
   return {
     next: (failure, nowMs, leftMs) => state.end ?? (failure === null || state.last === null ? first(state, nowMs, leftMs) : after(state, state.last, failure, nowMs, leftMs)),
-    second: (nowMs, mayGo = () => true) => (state.end !== null || state.last === null || state.current === null ? null : beside(state, { last: state.last, leg: state.current, nowMs, mayGo })),
+    second: (nowMs, mayGo = () => true) => (state.end !== null || state.last === null ? null : beside(state, state.last, nowMs, mayGo)),
   };
 }
 
@@ -138,25 +146,28 @@ function after<T extends Candidate>(state: State<T>, failed: Tally<T>, failure: 
   if (failure.kind !== "retryable") failed.isSpent = true;
   if (failure.kind === "final") return giveUp(state, "final");
   if (leftMs <= 0) return giveUp(state, "deadline");
+  if (REQUEST_FAULTS.has(failure.kind) && ++state.requestFaults >= MAX_REQUEST_FAULTS) return giveUp(state, "final");
   switch (failure.kind) {
     case "context_length":
-      enterContextLeg(state, failed);
+      planContextLeg(state, failed);
       break;
     case "content_policy":
-      enterPolicyLegs(state);
+      leaveGroup(state, failed.leg.group);
+      planPolicyLegs(state, failed);
+      break;
+    case "request_fault":
+      leaveGroup(state, failed.leg.group);
       break;
     case "refused":
       failed.attempts -= 1;
       state.attempts -= 1;
       break;
     case "retryable":
-      state.scope = "any";
       if (isRepeatedAtOnce(state, failed, nowMs)) return repeat(state, failed, 0);
+      break;
+    case "elsewhere":
   }
-  const next = moveOn(state, nowMs);
-  if (next !== null) return next;
-  if (state.scope !== "any") return giveUp(state, "final");
-  return waitFor(state, nowMs, leftMs);
+  return moveOn(state, nowMs) ?? waitFor(state, nowMs, leftMs);
 }
 
 function giveUp<T extends Candidate>(state: State<T>, why: "exhausted" | "final" | "deadline" | "no_target"): Step<T> {
@@ -164,21 +175,33 @@ function giveUp<T extends Candidate>(state: State<T>, why: "exhausted" | "final"
   return state.end;
 }
 
-/** Only the leg that the map names can do better; what is left of the one it failed in cannot. */
-function enterContextLeg<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
-  state.scope = "context_length";
-  state.leftLegs = state.nextLeg;
-  state.current = state.input.contextLeg(failed.candidate);
-  if (state.current === null) return;
-  state.prefix = `context window fallback: ${state.current.label}`;
-  state.specialLegs.push(state.current);
+/** The leg that the map names goes before the rest of the one in which the conversation was too long. */
+function planContextLeg<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
+  const leg = state.input.contextLeg(failed.candidate);
+  if (leg !== null) planFirst(state, [leg], "context window fallback");
 }
 
-function enterPolicyLegs<T extends Candidate>(state: State<T>): void {
-  state.scope = "content_policy";
-  state.leftLegs = state.nextLeg;
-  if (state.current === null || !state.input.contentPolicyLegs.includes(state.current)) state.current = null;
-  state.nextPolicyLeg ??= 0;
+function planPolicyLegs<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
+  const list = state.input.contentPolicyLegs(failed.candidate);
+  if (state.policyLists.has(list)) return;
+  state.policyLists.add(list);
+  planFirst(state, list, "content policy fallback");
+}
+
+/** Before what is left of the current leg, which is taken up again behind them. */
+function planFirst<T extends Candidate>(state: State<T>, legs: readonly Leg<T>[], words: string): void {
+  if (state.current !== null) state.agenda.unshift({ ...state.current, isResumed: true });
+  state.current = null;
+  state.agenda.unshift(...legs.map((leg): Planned<T> => ({ leg, prefix: `${words}: ${leg.label}`, isResumed: false })));
+}
+
+/** What is left of a route whose target has refused the request itself, repeats included. */
+function leaveGroup<T extends Candidate>(state: State<T>, group: object): void {
+  const isElsewhere = ({ leg }: Pick<Planned<T>, "leg">): boolean => leg.group !== group;
+  state.agenda = state.agenda.filter(isElsewhere);
+  state.entered = state.entered.filter((leg) => leg.group !== group);
+  if (state.current?.leg.group === group) state.current = null;
+  for (const tally of state.tallies) if (tally.leg.group === group) tally.isSpent = true;
 }
 
 /** Without a wait, as long as there is another way to go should it fail again. */
@@ -194,19 +217,16 @@ function isRepeatedAtOnce<T extends Candidate>(state: State<T>, failed: Tally<T>
 }
 
 function isAnotherLeft<T extends Candidate>(state: State<T>, nowMs: number): boolean {
-  const { legs, contentPolicyLegs } = state.input;
-  if (state.current !== null && hasFree(state, state.current, nowMs)) return true;
-  for (let at = state.nextPolicyLeg ?? contentPolicyLegs.length; at < contentPolicyLegs.length; at++) if (isEnterable(state, contentPolicyLegs[at]!, nowMs)) return true;
-  for (let at = state.nextLeg; at < legs.length; at++) if (isEnterable(state, legs[at]!, nowMs)) return true;
-  return false;
+  if (state.current !== null && hasFree(state, state.current.leg, nowMs)) return true;
+  return state.agenda.some((planned) => isEnterable(state, planned, nowMs));
 }
 
 function hasFree<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): boolean {
   return leg.candidates.some((candidate) => isFree(state, leg, candidate, nowMs));
 }
 
-function isEnterable<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): boolean {
-  return leg.onExhausted === "least_bad" ? leg.candidates.some((candidate) => tallyOf(state, candidate) === null) : hasFree(state, leg, nowMs);
+function isEnterable<T extends Candidate>(state: State<T>, { leg, isResumed }: Planned<T>, nowMs: number): boolean {
+  return !isResumed && leg.onExhausted === "least_bad" ? leg.candidates.some((candidate) => tallyOf(state, candidate) === null) : hasFree(state, leg, nowMs);
 }
 
 function isFree<T extends Candidate>(state: State<T>, leg: Leg<T>, candidate: T, nowMs: number): boolean {
@@ -218,36 +238,19 @@ function tallyOf<T extends Candidate>({ tallies }: State<T>, { key, variant }: T
   return null;
 }
 
-/** The next target that was never tried, in this leg or a later one, in so far as the scope has them. */
+/** The next target that was never tried, in this leg or a later one. */
 function moveOn<T extends Candidate>(state: State<T>, nowMs: number): Step<T> | null {
-  const { legs, contentPolicyLegs } = state.input;
-  if (state.current !== null) {
-    // One that was entered for its context window has not been looked at before, and may have to take its least bad.
-    const step = chooseIn(state, state.current, nowMs) ?? (state.scope === "context_length" ? leastBadOf(state, state.current, nowMs) : null);
-    if (step !== null) return step;
-  }
-  if (state.scope === "context_length") return null;
-  while (state.nextPolicyLeg !== null && state.nextPolicyLeg < contentPolicyLegs.length) {
-    const leg = contentPolicyLegs[state.nextPolicyLeg]!;
-    state.nextPolicyLeg += 1;
-    state.specialLegs.push(leg);
-    const step = enter(state, leg, `content policy fallback: ${leg.label}`, nowMs);
-    if (step !== null) return step;
-  }
-  while (state.scope === "any" && state.nextLeg < legs.length) {
-    const leg = legs[state.nextLeg]!;
-    const prefix = state.nextLeg === 0 ? "" : `fallback ${state.nextLeg}: ${leg.label}`;
-    state.nextLeg += 1;
-    const step = enter(state, leg, prefix, nowMs);
-    if (step !== null) return step;
+  const step = state.current === null ? null : chooseIn(state, state.current.leg, nowMs);
+  if (step !== null) return step;
+  for (let planned = state.agenda.shift(); planned !== undefined; planned = state.agenda.shift()) {
+    const { leg, isResumed } = planned;
+    state.current = planned;
+    if (!isResumed) state.entered.push(leg);
+    // of a leg that was looked at before, what is not healthy was passed over then
+    const begun = chooseIn(state, leg, nowMs) ?? (isResumed ? null : leastBadOf(state, leg, nowMs));
+    if (begun !== null) return begun;
   }
   return null;
-}
-
-function enter<T extends Candidate>(state: State<T>, leg: Leg<T>, prefix: string, nowMs: number): Step<T> | null {
-  state.current = leg;
-  state.prefix = prefix;
-  return chooseIn(state, leg, nowMs) ?? leastBadOf(state, leg, nowMs);
 }
 
 function chooseIn<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): Step<T> | null {
@@ -277,7 +280,8 @@ function leastBadOf<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: nu
   return begin(state, leg, best, 0, why);
 }
 
-function explained<T extends Candidate>({ prefix }: State<T>, why: string): string {
+function explained<T extends Candidate>({ current }: State<T>, why: string): string {
+  const prefix = current?.prefix ?? "";
   if (why === "") return prefix === "" ? "the only target" : prefix;
   return prefix === "" ? why : `${prefix}, ${why}`;
 }
@@ -306,7 +310,7 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
     if (waitMs >= leftMs) isTooLate = true;
     else waits.push({ waitMs, tally, leg, candidate });
   };
-  for (const leg of [...state.input.legs.slice(state.leftLegs, state.nextLeg), ...state.specialLegs])
+  for (const leg of state.entered)
     for (const candidate of leg.candidates) if (tallyOf(state, candidate) === null) consider(waitOfUntried(state, leg, candidate, nowMs), null, leg, candidate);
   for (const tally of state.tallies) if (!tally.isSpent && tally.attempts <= tally.leg.retries) consider(waitOfRepeat(state, tally, nowMs), tally, tally.leg, tally.candidate);
   waits.sort((a, b) => a.waitMs - b.waitMs);
@@ -333,14 +337,8 @@ function waitOfRepeat<T extends Candidate>({ input: { health, random } }: State<
   return closed === null || tally.leg.onExhausted === "least_bad" ? ownWaitMs : Number.POSITIVE_INFINITY;
 }
 
-interface Beside<T extends Candidate> {
-  readonly last: Tally<T>;
-  readonly leg: Leg<T>;
-  readonly nowMs: number;
-  readonly mayGo: (candidate: T) => boolean;
-}
-
-function beside<T extends Candidate>(state: State<T>, { last, leg, nowMs, mayGo }: Beside<T>): TryStep<T> | null {
+function beside<T extends Candidate>(state: State<T>, last: Tally<T>, nowMs: number, mayGo: (candidate: T) => boolean): TryStep<T> | null {
+  const { leg } = last;
   const choice = chosenIn(state, leg, nowMs);
   if (choice !== null) {
     if (!mayGo(choice.candidate)) return null;

@@ -6,7 +6,7 @@ import { OK, type Served, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
 import { turnTime } from "../harness/turned-time.ts";
 import { printedSeed } from "../routing/chance.ts";
-import { BETWEEN_MS, ELSEWHERE_STATUSES, FINAL_STATUSES, type Heard, heardBy, modelAt, type Outcome, type Ran, run, type World, worlds } from "./engine-worlds.ts";
+import { BETWEEN_MS, ELSEWHERE_STATUSES, type Heard, heardBy, modelAt, type Outcome, type Ran, REQUEST_FAULTS, run, type World, worlds } from "./engine-worlds.ts";
 
 const seed = printedSeed("engine");
 const RUNS = 10_000;
@@ -22,8 +22,8 @@ const statusOf = ({ fault }: Served): number | null => (fault.kind === "status" 
 const modelOf = ({ request }: Served): string => (JSON.parse(request.body) as { readonly model: string }).model;
 const keyOf = (served: Served): string => `${served.target}:${modelOf(served)}`;
 const bodyOf = ({ fault }: Served): string => (fault.kind === "status" ? (fault.body ?? "") : "");
-const isSpecial = (served: Served): boolean => /context_length_exceeded|content_filter/.test(bodyOf(served));
-const isFinal = (served: Served): boolean => FINAL_STATUSES.includes(statusOf(served) ?? 0) && !isSpecial(served);
+const isRequestFault = (served: Served): boolean => REQUEST_FAULTS.includes(statusOf(served) ?? 0);
+const isTooLong = (served: Served): boolean => bodyOf(served).includes("context_length_exceeded");
 
 function retriesOf({ retries }: World, { caller: { numRetries } }: Outcome): number {
   return numRetries ?? retries;
@@ -33,8 +33,7 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
   "attempts at one target are at most 1 + num_retries": (outcome, _, world) => {
     const counts = new Map<string, number>();
     for (const attempt of outcome.attempts) counts.set(keyOf(attempt), (counts.get(keyOf(attempt)) ?? 0) + 1);
-    // what an entry of the dict or the list names is a direct call, whose retries are its scope's
-    const bound = 1 + Math.max(retriesOf(world, outcome), outcome.caller.numRetries === null ? 1 : 0);
+    const bound = 1 + retriesOf(world, outcome);
     return [...counts].find(([, count]) => count > bound)?.join(" ") ?? null;
   },
   "one attempt at a time": ({ attempts }) => attempts.slice(1).find((attempt, index) => attempts[index]!.endedMs === null || attempts[index]!.endedMs > attempt.startedMs)?.mark ?? null,
@@ -54,20 +53,27 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
   "every attempt ends": ({ attempts }) => attempts.find(({ ended }) => ended === null)?.mark ?? null,
   "nothing is repeated that is not retryable": ({ attempts }) => {
     for (const [index, attempt] of attempts.entries()) {
-      const later = attempts.slice(index + 1);
-      if (isFinal(attempt) && later.length > 0) return `${attempt.mark} ${statusOf(attempt)} was not the last`;
-      if ((ELSEWHERE_STATUSES.includes(statusOf(attempt) ?? 0) || isSpecial(attempt)) && later.some((one) => keyOf(one) === keyOf(attempt))) return `${attempt.mark} ${statusOf(attempt)} was repeated`;
+      const isSpent = isRequestFault(attempt) || ELSEWHERE_STATUSES.includes(statusOf(attempt) ?? 0);
+      if (isSpent && attempts.slice(index + 1).some((one) => keyOf(one) === keyOf(attempt))) return `${attempt.mark} ${statusOf(attempt)} was repeated`;
     }
     return null;
   },
-  "a context length goes only where the dict says, a content policy only along its list": ({ attempts }) => {
+  "a fault of the request reaches three targets at most, and the third ends the call": ({ attempts }) => {
+    const faults = attempts.filter(isRequestFault);
+    return faults.length < 3 || (faults.length === 3 && attempts.at(-1) === faults[2]) ? null : `${faults.length} faults of ${attempts.length} attempts`;
+  },
+  "a context length goes first where the dict says": ({ attempts, caller: { dict } }, _, { onExhausted }) => {
+    // one whose breaker is open is passed over where the route says so
+    if (dict === null || onExhausted === "error") return null;
     for (const [index, attempt] of attempts.entries()) {
       const next = attempts[index + 1];
-      if (next === undefined || !isSpecial(attempt)) continue;
-      if (modelOf(next) !== (bodyOf(attempt).includes("context_length") ? "long" : "free")) return `${keyOf(attempt)} then ${keyOf(next)}`;
+      if (next === undefined || !isTooLong(attempt) || modelOf(attempt) !== "m") continue;
+      const isTried = attempts.slice(0, index).some((one) => modelOf(one) === "long");
+      if (!isTried && keyOf(next) !== `${UPSTREAMS[dict]}:long`) return `${keyOf(attempt)} then ${keyOf(next)}`;
     }
     return null;
   },
+  "what serves is the route that was asked for, or the one that it was handed to": ({ record, caller: { fallsToRoute } }) => (record!.route === "r" || (fallsToRoute && record!.route === "second") ? null : String(record!.route)),
   "the whole takes no longer than its timeout": ({ tookMs, caller: { timeoutMs, pauseMs } }) => (tookMs <= timeoutMs + 50 || pauseMs > 0 ? null : `${tookMs} of ${timeoutMs} ms`),
   "a target that cannot take the request is never called": ({ attempts }) => attempts.find((attempt) => modelOf(attempt) === "unfit")?.mark ?? null,
   "after the client has left nothing begins": ({ attempts, leftMs }) => (leftMs === null ? null : (attempts.find(({ startedMs }) => startedMs > leftMs)?.mark ?? null)),
@@ -121,7 +127,9 @@ function withOneHealthy(world: World): World {
 
 /** Why a call may fail although somebody would have answered it. */
 function isExcused({ attempts, tookMs, caller: { timeoutMs } }: Outcome, { content }: Heard): boolean {
-  if (attempts.some((attempt) => isFinal(attempt) || isSpecial(attempt))) return true;
+  const faults = attempts.filter(isRequestFault);
+  // further targets of a route are tried after a context length alone
+  if (faults.length >= 3 || faults.some((fault) => !isTooLong(fault))) return true;
   return content !== "" || tookMs >= timeoutMs - 1;
 }
 

@@ -52,10 +52,10 @@ export const BETWEEN_MS = 90;
 
 const TOO_LONG = status(400, {}, { code: "context_length_exceeded", message: "This model's maximum context length is 8 tokens." });
 const UNFIT = status(400, {}, { code: "content_filter", message: "The content was flagged." });
-/** What ends a call, wherever else it could go. */
-export const FINAL_STATUSES: readonly number[] = [400, 404, 422];
+/** By these an upstream refuses the request itself. */
+export const REQUEST_FAULTS: readonly number[] = [400, 413, 422];
 /** What is no use at the same target. */
-export const ELSEWHERE_STATUSES: readonly number[] = [401, 402, 403];
+export const ELSEWHERE_STATUSES: readonly number[] = [401, 402, 403, 404];
 const RETRYABLE_STATUSES = [408, 429, 500, 502, 503, 504, 529];
 
 const delay = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 200 }));
@@ -66,7 +66,7 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("no_connection" as const, "stall" as const, "silence" as const) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("cut" as const, "error_event" as const, "falls_silent" as const), words: fc.integer({ min: 0, max: 3 }), delayMs: delay, gapMs: fc.constantFrom(0, 10) }) },
   { weight: 3, arbitrary: fc.tuple(fc.constantFrom(...RETRYABLE_STATUSES), fc.constantFrom(null, 0, 40, 700, 20_000), delay).map(([code, wait, delayMs]) => ({ ...status(code, wait === null ? {} : { "retry-after-ms": String(wait) }), delayMs }) as Fault) },
-  { weight: 1, arbitrary: fc.constantFrom(...[...FINAL_STATUSES, ...ELSEWHERE_STATUSES].map((code) => status(code)), TOO_LONG, UNFIT) },
+  { weight: 1, arbitrary: fc.constantFrom(...[...REQUEST_FAULTS, ...ELSEWHERE_STATUSES].map((code) => status(code)), TOO_LONG, UNFIT) },
 );
 const upstream = fc.integer({ min: 0, max: UPSTREAMS.length - 1 });
 const place: fc.Arbitrary<Place> = fc.record({ at: upstream, isUnfit: fc.integer({ min: 0, max: 7 }).map((drawn) => drawn === 0) });

@@ -13,13 +13,15 @@ export function candidate(key: string, more: Partial<Candidate> = {}): Candidate
 
 export function leg(candidates: readonly (Candidate | string)[], more: Partial<Leg<Candidate>> = {}): Leg<Candidate> {
   return {
-    label: "route r", strategy: "priority", candidates: candidates.map((each) => (typeof each === "string" ? candidate(each) : each)), breaker: DEFAULT_BREAKER, onExhausted: "least_bad", retries: 1, stickyKey: null, ...more,
+    label: "route r", group: {}, strategy: "priority", candidates: candidates.map((each) => (typeof each === "string" ? candidate(each) : each)), breaker: DEFAULT_BREAKER, onExhausted: "least_bad", retries: 1, stickyKey: null, ...more,
   };
 }
 
 export function planOf(legs: readonly Leg<Candidate>[], more: Partial<PlanInput<Candidate>> = {}): Plan<Candidate> {
-  return createPlan({ legs, contextLeg: () => null, contentPolicyLegs: [], health: openHealth(), random: () => 0.5, ...more });
+  return createPlan({ legs, contextLeg: () => null, contentPolicyLegs: () => NO_LEGS, health: openHealth(), random: () => 0.5, ...more });
 }
+
+const NO_LEGS: readonly Leg<Candidate>[] = [];
 
 export const failed = (kind: Failure["kind"] = "retryable", retryAfterMs: number | null = null): Failure => ({ kind, retryAfterMs });
 

@@ -1,12 +1,13 @@
 // What holds of every plan, over thousands of random worlds: bounds of attempts and waits, nothing repeated that must not be, a healthy target is reached.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Candidate, TryStep } from "../../src/routing/plan.ts";
+import type { Candidate, Failure, Leg, TryStep } from "../../src/routing/plan.ts";
 import { printedSeed } from "./chance.ts";
 import { run, worlds, type Seen, type World } from "./plan-worlds.ts";
 
 const seed = printedSeed("plans");
 const RUNS = 4_000;
+const REQUEST_FAULTS: ReadonlySet<Failure["kind"] | "success"> = new Set(["request_fault", "content_policy", "context_length"]);
 
 function hold(name: string, judge: (world: World, ran: ReturnType<typeof run>) => void, { mood = "any", adapt = (world) => world }: { readonly mood?: "any" | "patient"; readonly adapt?: (world: World) => World } = {}): void {
   test(name, () => {
@@ -42,11 +43,38 @@ describe("every plan", () => {
       if (step.kind === "try") expect(spent.has(step.candidate.key)).toBe(false);
     }
   });
-  hold("takes a context length only to what the map names, and a content policy only along its list", (_, { seen, contextLegs, policyLegs }) => {
-    for (const { step, failure, failedKey } of seen) {
-      if (failure?.kind === "context_length") expect(step.kind === "try" ? step.leg : "none").toBe(step.kind === "try" ? contextLegs.get(failedKey!)! : "none");
-      if (failure?.kind === "content_policy" && step.kind === "try") expect(policyLegs).toContain(step.leg);
-      if ((failure?.kind === "context_length" || failure?.kind === "content_policy") && step.kind === "give_up") expect(["final", "deadline"]).toContain(step.why);
+  hold("[d7.3] takes a fault of the request to no further target of the same route, and to three targets at most", (_, { seen }) => {
+    const left = new Set<object>();
+    let faults = 0;
+    let last: TryStep<Candidate> | null = null;
+    for (const { step, failure } of seen) {
+      if (failure !== null && REQUEST_FAULTS.has(failure.kind)) {
+        faults += 1;
+        if (failure.kind !== "context_length") left.add(last!.leg.group);
+        if (faults === 3) expect(step.kind).toBe("give_up");
+      }
+      if (step.kind === "give_up") continue;
+      expect(faults).toBeLessThan(3);
+      expect(left.has(step.leg.group)).toBe(false);
+      last = step;
+    }
+  });
+  hold("[d7.3] takes a context length first to what the map names, and a content policy first along its list", (_, { seen, contextLegs, policyLegs }) => {
+    const tried = new Set<string>();
+    const left = new Set<object>();
+    let last: TryStep<Candidate> | null = null;
+    // the list is gone through once
+    let isListed = false;
+    for (const { step, failure, failedKey, free } of seen) {
+      if (failure !== null && ["request_fault", "content_policy"].includes(failure.kind)) left.add(last!.leg.group);
+      const open = (legs: readonly Leg<Candidate>[]): boolean => legs.some(({ candidates, group }) => !left.has(group) && candidates.some(({ key }) => free.has(key) && !tried.has(key)));
+      if (step.kind === "try") {
+        const own = failure?.kind === "context_length" ? [contextLegs.get(failedKey!)].filter((each) => each !== undefined) : failure?.kind === "content_policy" && !isListed ? policyLegs : [];
+        isListed ||= failure?.kind === "content_policy";
+        if (open(own)) expect(own).toContain(step.leg);
+        tried.add(step.candidate.key);
+        last = step;
+      }
     }
   });
   hold("waits only within the deadline, at most 10 s, at least what the upstream said", (_, { seen }) => {

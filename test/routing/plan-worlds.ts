@@ -25,6 +25,8 @@ interface LegScript {
   readonly onExhausted: "error" | "least_bad";
   readonly retries: number;
   readonly stickyKey: string | null;
+  /** Belongs to the route of the leg before it. */
+  readonly isContinued: boolean;
 }
 
 export interface World {
@@ -52,7 +54,7 @@ const TARGETS = 5;
 const STRATEGIES: readonly StrategyType[] = ["priority", "weighted", "least_latency", "least_cost", "least_busy"];
 
 const retryable = fc.record({ kind: fc.constant("retryable" as const), retryAfterMs: fc.option(fc.integer({ min: 0, max: 15_000 }), { freq: 3 }) });
-const other = fc.record({ kind: fc.constantFrom("final" as const, "context_length" as const, "content_policy" as const, "refused" as const), retryAfterMs: fc.constant(null) });
+const other = fc.record({ kind: fc.constantFrom("final" as const, "elsewhere" as const, "request_fault" as const, "context_length" as const, "content_policy" as const, "refused" as const), retryAfterMs: fc.constant(null) });
 const success = fc.constant<Ending>({ kind: "success" });
 
 const legScript: fc.Arbitrary<LegScript> = fc.record({
@@ -61,6 +63,7 @@ const legScript: fc.Arbitrary<LegScript> = fc.record({
   onExhausted: fc.constantFrom("error", "least_bad"),
   retries: fc.nat(3),
   stickyKey: fc.option(fc.constantFrom("x", "y"), { freq: 3 }),
+  isContinued: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
 });
 
 function targetScript(endings: fc.Arbitrary<Ending>, start: fc.Arbitrary<TargetScript["start"]>): fc.Arbitrary<TargetScript> {
@@ -105,12 +108,13 @@ export function healthOf(targets: readonly TargetScript[]): Health {
 
 export function run(world: World): { readonly seen: readonly Seen[]; readonly legs: readonly Leg<Candidate>[]; readonly policyLegs: readonly Leg<Candidate>[]; readonly contextLegs: ReadonlyMap<string, Leg<Candidate>>; readonly succeeded: boolean } {
   const candidates = world.targets.map(({ weight, order, costNanoUsd }, at) => candidate(`t${at}`, { weight, order, costNanoUsd }));
-  const legOf = ({ targets, ...rest }: LegScript, label: string): Leg<Candidate> => ({ label, ...rest, breaker: DEFAULT_BREAKER, candidates: targets.map((at) => candidates[at]!) });
+  let group = {};
+  const legOf = ({ targets, isContinued, ...rest }: LegScript, label: string): Leg<Candidate> => ({ label, group: isContinued && !label.endsWith(" 0") && !label.startsWith("context") ? group : (group = {}), ...rest, breaker: DEFAULT_BREAKER, candidates: targets.map((at) => candidates[at]!) });
   const legs = world.legs.map((script, at) => legOf(script, `leg ${at}`));
   const policyLegs = world.policyLegs.map((script, at) => legOf(script, `policy ${at}`));
   const contextLegs = new Map<string, Leg<Candidate>>(world.contextLegs.flatMap((script, at) => (script === null ? [] : [[`t${at}`, legOf(script, `context ${at}`)] as const])));
   const health = healthOf(world.targets);
-  const plan = createPlan<Candidate>({ legs, contextLeg: ({ key }) => contextLegs.get(key) ?? null, contentPolicyLegs: policyLegs, health, random: chanceOf(world.chance) });
+  const plan = createPlan<Candidate>({ legs, contextLeg: ({ key }) => contextLegs.get(key) ?? null, contentPolicyLegs: () => policyLegs, health, random: chanceOf(world.chance) });
   const attempts = new Map<string, number>();
   const seen: Seen[] = [];
   let nowMs = T0;

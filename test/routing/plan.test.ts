@@ -130,29 +130,52 @@ describe("legs", () => {
 
 describe("the lists of their own", () => {
   const big = leg(["big"], { label: "big:model" });
-  const lists = { contextLeg: ({ key }: Candidate) => ({ a: big, big: leg(["a"]) })[key] ?? null, contentPolicyLegs: [leg(["mild"], { label: "mild:model", retries: 0 }), leg(["milder"], { label: "milder:model", retries: 0 })] };
+  const policyLegs = [leg(["mild"], { label: "mild:model", retries: 0 }), leg(["milder"], { label: "milder:model", retries: 0 })];
+  const lists = { contextLeg: ({ key }: Candidate) => ({ a: big, big: leg(["a"]) })[key] ?? null, contentPolicyLegs: () => policyLegs };
 
-  test("for a context length: only what the map names", () => {
+  test("[d7.3] for a context length: what the map names, then the further targets, then the fallbacks", () => {
     expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("final")])).toEqual(["a", "big", "final"]);
-    expect(stepsOf(planOf([leg(["b", "a"]), leg(["c"])], lists), [failed("context_length")])).toEqual(["b", "final"]);
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")])).toEqual(["a", "big", "b", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["b", "a"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")])).toEqual(["b", "a", "c", "exhausted"]);
   });
   test("a map that goes round ends", () => {
-    expect(stepsOf(planOf([leg(["a", "b"])], lists), [failed("context_length")])).toEqual(["a", "big", "final"]);
+    expect(stepsOf(planOf([leg(["a"])], lists), [failed("context_length")])).toEqual(["a", "big", "exhausted"]);
   });
-  test("a retryable failure there goes on to the ordinary fallbacks, and never back to where the conversation was too long", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"], { retries: 0 })], lists), [failed("context_length"), failed()])).toEqual(["a", "big", "big", "c", "exhausted"]);
+  test("a retryable failure there is repeated there, and then the ordinary way goes on", () => {
+    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["c"], { retries: 0 })], lists), [failed("context_length"), failed()])).toEqual(["a", "big", "big", "b", "c", "exhausted"]);
   });
   test("take their least bad where nothing is healthy, and are skipped where the leg says error", () => {
     const health = tripped("big");
     expect(stepsOf(planOf([leg(["a"])], { ...lists, health }), [failed("context_length"), failed("final")])).toEqual(["a", "big", "final"]);
-    expect(stepsOf(planOf([leg(["a"]), leg(["c"])], { ...lists, contextLeg: () => ({ ...big, onExhausted: "error" }), health }), [failed("context_length")])).toEqual(["a", "final"]);
+    expect(stepsOf(planOf([leg(["a"]), leg(["c"])], { ...lists, contextLeg: () => ({ ...big, onExhausted: "error" }), health }), [failed("context_length"), failed("final")])).toEqual(["a", "c", "final"]);
   });
-  test("for a content policy: one after the other, then no more", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("content_policy")])).toEqual(["a", "mild", "milder", "final"]);
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("content_policy")])).toEqual(["a", "final"]);
+  test("[d7.3] for a content policy: one after the other, then the fallbacks, and never the further targets", () => {
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("content_policy"), failed("content_policy"), failed("elsewhere")])).toEqual(["a", "mild", "milder", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("content_policy"), failed("elsewhere")])).toEqual(["a", "c", "exhausted"]);
   });
   test("a retryable failure on the list goes on along it, then to the ordinary fallbacks", () => {
     expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"], { retries: 0 })], lists), [failed("content_policy"), failed()])).toEqual(["a", "mild", "milder", "c", "exhausted"]);
+  });
+});
+
+describe("a request that an upstream refuses", () => {
+  test("[d7.3] goes to the fallbacks, never to a further target of the same route, in whichever leg that stands, nor back to one that had failed before", () => {
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual(["a", "c", "exhausted"]);
+    const group = {};
+    expect(stepsOf(planOf([leg(["a"], { group }), leg(["b"], { group }), leg(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual(["a", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("retryable", 2_000), failed("request_fault"), failed("elsewhere")])).toEqual(["a", "b", "c", "exhausted"]);
+  });
+  test("[d7.3] leaves the route that a fallback names in the same way", () => {
+    expect(stepsOf(planOf([leg(["a"]), leg(["b", "c"]), leg(["d"])]), [failed("elsewhere"), failed("request_fault"), failed("elsewhere")])).toEqual(["a", "b", "d", "exhausted"]);
+  });
+  test.each(["request_fault", "content_policy", "context_length"] as const)("[d7.3] reaches three targets at most: %s", (kind) => {
+    const all = ["a", "b", "c", "d", "e"].map((key) => leg([key]));
+    expect(stepsOf(planOf(all), [failed(kind)])).toEqual(["a", "b", "c", "final"]);
+    // other failures between them do not count
+    expect(stepsOf(planOf(all), [failed(kind), failed("elsewhere"), failed(kind), failed("elsewhere"), failed(kind)])).toEqual(["a", "b", "c", "d", "e", "final"]);
+  });
+  test("what is found elsewhere is tried at all other targets, and not again", () => {
+    expect(stepsOf(planOf([leg(["a", "b"], { retries: 3 }), leg(["c"])]), [failed("elsewhere")])).toEqual(["a", "b", "c", "exhausted"]);
   });
 });
 
@@ -201,7 +224,7 @@ describe("the words", () => {
     expect(words(planOf([leg(["a", "b"])], { health: tripped("a", "b") }).next(null, T0, HOUR_MS))).toBe("least bad: none is healthy, this one is free first");
   });
   test("name the list that a target came from", () => {
-    const lists = { contextLeg: () => leg(["big"], { label: "big:model" }), contentPolicyLegs: [leg(["mild"], { label: "mild:model" })] };
+    const lists = { contextLeg: () => leg(["big"], { label: "big:model" }), contentPolicyLegs: () => [leg(["mild"], { label: "mild:model" })] };
     for (const [kind, why] of [["context_length", "context window fallback: big:model"], ["content_policy", "content policy fallback: mild:model"]] as const) {
       const plan = planOf([leg(["a"])], lists);
       plan.next(null, T0, HOUR_MS);

@@ -63,14 +63,6 @@ describe("fallbacks of the request", () => {
     expect(gateway.upstream.targets()).toEqual(["up0", "up1", "up1", "up1", "up2"]);
   });
 
-  test("[d7.3] a client's 4xx never falls back", async () => {
-    for (const code of [400, 404, 409, 413, 422]) {
-      const gateway = routedGateway([routeOf("r", ["up0:m", "up1:m"], { fallbacks: ["up2:m"] })], { up0: [status(code)] });
-      const got = await asked(gateway, { model: null, route: "r", num_retries: 2, fallbacks: ["up3:m"] });
-      expect([got.status >= 400 && got.status < 500, gateway.upstream.targets()]).toEqual([true, ["up0"]]);
-    }
-  });
-
   test("[d7.3] [d9.1] what the one target of a call cannot take is refused before anything is sent, whatever its fallbacks can", async () => {
     const gateway = stubGateway({ upstream: cannedUpstream({ body: "{}" }) });
     expect(await asked(gateway, { model: "anthropic:claude-sonnet-4-5", seed: 1, fallbacks: ["openai:gpt-4o"] })).toMatchObject({ status: 400, code: "unsupported_parameter", param: "seed" });
@@ -126,10 +118,10 @@ describe("a conversation that is too long", () => {
     expect((await asked(theirs, { model: "r" })).body["model"]).toBe("up2:long");
     expect((await asked(own, { model: "r", context_window_fallback_dict: { m: "up3:long" } })).body["model"]).toBe("up3:long");
   });
-  test("[d7.3] without an entry it is the client's: nothing is called again", async () => {
-    const gateway = direct({ up0: [TOO_LONG] });
-    const got = await asked(gateway, { num_retries: 3, fallbacks: ["up1:m"], context_window_fallback_dict: { other: "up2:long" } });
-    expect([got.status, got.code, gateway.upstream.targets()]).toEqual([400, "context_length_exceeded", ["up0"]]);
+  test("[d7.3] without an entry the call goes to its ordinary fallbacks, and where they fail as well the client hears what it can mend", async () => {
+    const gateway = direct({ up0: [TOO_LONG], up1: [status(500)] });
+    const got = await asked(gateway, { num_retries: 0, fallbacks: ["up1:m"], context_window_fallback_dict: { other: "up2:long" } });
+    expect([got.status, got.code, gateway.upstream.targets()]).toEqual([400, "context_length_exceeded", ["up0", "up1"]]);
     expect(got.body["error"].message).toContain("maximum context length");
   });
   test("[d7.3] too long for that one as well: the chain of the dict is followed, and ends", async () => {
@@ -146,15 +138,17 @@ describe("a conversation that is too long", () => {
 
 describe("content that a provider does not want", () => {
   const withList = (contentPolicyFallbacks: readonly string[]): Route => routeOf("r", ["up0:m", "up1:m"], { contentPolicyFallbacks, fallbacks: ["up2:m"] });
-  test("[d7.3] goes along the route's own list, and nowhere else", async () => {
+  test("[d7.3] goes along the route's own list first", async () => {
     const gateway = routedGateway([withList(["up2:free", "up3:free"])], { up0: [UNFIT], up2: [UNFIT] });
     const got = await asked(gateway, { model: "r", num_retries: 2 });
     expect([got.status, got.body["model"], gateway.upstream.targets()]).toEqual([200, "up3:free", ["up0", "up2", "up3"]]);
   });
-  test("[d7.3] without a list it is the client's", async () => {
-    const gateway = routedGateway([withList([])], { up0: [UNFIT] });
-    const got = await asked(gateway, { model: "r", num_retries: 2, fallbacks: ["up3:m"] });
-    expect([got.status, got.code, gateway.upstream.targets()]).toEqual([400, "content_policy_violation", ["up0"]]);
+  test("[d7.3] without a list, or behind it, goes to the fallbacks, and never to a further target of the route", async () => {
+    for (const [list, order] of [[[], ["up0", "up3", "up2"]], [["up1:free"], ["up0", "up1", "up3", "up2"]]] as const) {
+      const gateway = routedGateway([withList(list)], { up0: [UNFIT], up1: [status(500)], up3: [status(500)] });
+      const got = await asked(gateway, { model: "r", num_retries: 0, fallbacks: ["up3:m"] });
+      expect([got.status, gateway.upstream.targets()]).toEqual([200, [...order]]);
+    }
   });
 });
 

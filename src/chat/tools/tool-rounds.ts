@@ -7,7 +7,7 @@ import type { ToolActivity, ToolRun } from "../../core/tool.ts";
 import { AnswerThread } from "./answer-thread.ts";
 import type { Call } from "../call.ts";
 import { admitAhead, type Tried } from "../complete.ts";
-import type { Prepared, RouteCandidate, RouteLeg } from "../legs.ts";
+import { everyLeg, type Prepared, type RouteCandidate } from "../legs.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 
 export type Tell = (activity: ToolActivity) => void;
@@ -181,19 +181,9 @@ export class ToolRounds {
 
 /** The same, with one of its candidates before all others. */
 function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
-  for (const leg of legsOf(prepared)) {
+  for (const leg of everyLeg(prepared)) {
     const same = leg.candidates.find(({ key, variant, route, insteadOf }) => key === last.key && variant === last.variant && route.name === last.route.name && insteadOf === last.insteadOf);
     if (same !== undefined) return { ...prepared, legs: [{ ...leg, label: `${same.target.name}, which answered before`, candidates: [same], stickyKey: null }, ...prepared.legs] };
   }
   return prepared;
-}
-
-function* legsOf({ legs, contentPolicyLegs, contextLeg }: Prepared): Generator<RouteLeg> {
-  yield* legs;
-  yield* contentPolicyLegs;
-  for (const { candidates } of legs)
-    for (const candidate of candidates) {
-      const leg = contextLeg(candidate);
-      if (leg !== null) yield leg;
-    }
 }

@@ -1,6 +1,6 @@
 // The calls of a traffic file as the engine takes them: each is a request that goes through the gateway's own parser and is prepared by its own rules.
 // Keys are not needed: every provider counts as enabled and has a credential that goes nowhere.
-import { type PlannedCall, prepare, type Prepared } from "../../chat/legs.ts";
+import { everyLeg, type PlannedCall, prepare, type Prepared } from "../../chat/legs.ts";
 import { withCheckedEntries } from "../../chat/entry-request.ts";
 import { parseChatRequest } from "../../chat/parse.ts";
 import type { Environment } from "../../config/environment.ts";
@@ -108,9 +108,8 @@ function principalOf({ tenant, project }: CallEntry): Principal {
   return { tokenId: "simulated", tokenKind: "project", tenantId: tenant, projectId: project, userId: null, role: "developer", permissions: new Set(), narrowing: null };
 }
 
-function targetsOf({ legs, contentPolicyLegs, contextLeg }: Prepared): readonly string[] {
-  const candidates = [...legs, ...contentPolicyLegs].flatMap((leg) => leg.candidates);
-  return [...candidates, ...candidates.flatMap((candidate) => contextLeg(candidate)?.candidates ?? [])].map(({ target }) => target.name);
+function targetsOf(prepared: Prepared): readonly string[] {
+  return [...everyLeg(prepared)].flatMap((leg) => leg.candidates.map(({ target }) => target.name));
 }
 
 /** The gateway's name of the field at fault, as the file has it; the entry as a whole where it has none. */

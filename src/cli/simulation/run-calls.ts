@@ -1,12 +1,13 @@
 // The engine of src/chat/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with attempts that go as the traffic file says.
 import type { Prepared, Ready, RouteCandidate } from "../../chat/legs.ts";
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
+import type { Route } from "../../core/route.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import { type Concurrency, openConcurrency } from "../../routing/concurrency.ts";
 import { openHealth, type Health } from "../../routing/health.ts";
 import { type Hedging, openHedging } from "../../routing/hedging.ts";
 import { createPlan, type Failure, type Plan, type TryStep } from "../../routing/plan.ts";
-import { type AttemptEnd, failureAfter, outcomeAfter } from "../../routing/verdict.ts";
+import { type AttemptEnd, failureAfter, Failures, outcomeAfter } from "../../routing/verdict.ts";
 import { type EventQueue, openEventQueue } from "./event-queue.ts";
 import type { SimulatedCall } from "./prepare-calls.ts";
 import type { Course, Courses } from "./upstream-course.ts";
@@ -77,12 +78,14 @@ interface Running {
   readonly call: SimulatedCall;
   readonly prepared: Prepared;
   readonly plan: Plan<RouteCandidate>;
-  readonly endsMs: number;
+  endsMs: number;
+  /** The route that serves it now; null: nothing was tried so far. */
+  serving: Route | null;
   readonly attempts: AttemptTrace[];
   readonly live: Set<Live>;
   /** Of the attempt that the plan's last step made: what `next` is told when a second one has failed too. */
   failure: Failure | null;
-  lastCode: ErrorCode | null;
+  readonly failures: Failures<ErrorCode>;
   winner: Live | null;
   isOver: boolean;
   undoDeadline: () => void;
@@ -101,10 +104,10 @@ export function runCalls(input: RunInput): Run {
 }
 
 function startCall(world: World, call: SimulatedCall, done: (trace: CallTrace) => void): void {
-  const { queue, health, hedging, random } = world;
+  const { queue, health, random } = world;
   const { prepared } = call;
   const running: Running = {
-    world, call, prepared, plan: createPlan<RouteCandidate>({ ...prepared, health, random }), endsMs: queue.nowMs() + call.timeoutMs, attempts: [], live: new Set(), failure: null, lastCode: null, winner: null, isOver: false,
+    world, call, prepared, plan: createPlan<RouteCandidate>({ ...prepared, health, random }), endsMs: queue.nowMs() + call.timeoutMs, attempts: [], live: new Set(), failure: null, serving: null, failures: new Failures(), winner: null, isOver: false,
     undoDeadline: () => {},
     finish(code) {
       running.isOver = true;
@@ -113,7 +116,6 @@ function startCall(world: World, call: SimulatedCall, done: (trace: CallTrace) =
     },
   };
   running.undoDeadline = queue.at(running.endsMs, () => outOfTime(running));
-  if (prepared.route.hedge !== null) hedging.called(prepared.route.name, queue.nowMs());
   goOn(running, null);
 }
 
@@ -121,11 +123,25 @@ function goOn(running: Running, failure: Failure | null): void {
   const { world: { queue }, plan } = running;
   const step = plan.next(failure, queue.nowMs(), running.endsMs - queue.nowMs());
   running.failure = null;
-  if (step.kind === "give_up") return running.finish(running.lastCode ?? (step.why === "deadline" ? "upstream_timeout" : "no_target_available"));
+  if (step.kind === "give_up") return running.finish(running.failures.told ?? (step.why === "deadline" ? "upstream_timeout" : "no_target_available"));
+  serve(running, step.candidate.route);
   if (step.waitMs === 0) return attempt(running, step, false);
   queue.at(queue.nowMs() + step.waitMs, () => {
     if (!running.isOver) attempt(running, step, false);
   });
+}
+
+/** As in the engine: a route that the call is handed to has its own bound of time, and its own share of second attempts. */
+function serve(running: Running, route: Route): void {
+  const { world: { queue, hedging }, call, serving } = running;
+  if (serving?.name === route.name) return;
+  running.serving = route;
+  if (route.hedge !== null) hedging.called(route.name, queue.nowMs());
+  const { totalMs } = route.timeouts;
+  if (serving === null || totalMs === null || call.hasOwnTimeout || queue.nowMs() + totalMs >= running.endsMs) return;
+  running.endsMs = queue.nowMs() + totalMs;
+  running.undoDeadline();
+  running.undoDeadline = queue.at(running.endsMs, () => outOfTime(running));
 }
 
 function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boolean): void {
@@ -245,8 +261,7 @@ function over(running: Running, one: Live, failure: Failure, code: ErrorCode): v
   running.live.delete(one);
   if (!one.trace.isHedge) {
     running.failure = failure;
-    // what was called and failed says more than what was not called
-    running.lastCode = failure.kind === "refused" ? (running.lastCode ?? code) : code;
+    running.failures.add(code, code, failure.kind !== "refused");
   }
   if (running.live.size === 0 && !running.isOver) goOn(running, running.failure ?? failure);
 }
