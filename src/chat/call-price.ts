@@ -5,7 +5,6 @@ import { type CurrentPrice, priceAt } from "../accounting/price-book.ts";
 import type { CallOptions, ChatRequest, Usage } from "../core/chat.ts";
 import { NO_RATES, type Rate, type Rates } from "../core/price.ts";
 import type { CallCost, CallRecord } from "../core/record.ts";
-import { STORED_ADDRESS } from "../core/target.ts";
 import type { Call } from "./call.ts";
 import type { ChatContext } from "./context.ts";
 import type { Resolved } from "./resolve.ts";
@@ -20,7 +19,7 @@ const REQUEST_PRICE = "request";
 export function knownPrice({ provider, target }: Pick<Resolved, "provider" | "target">, { snapshot, context, record }: PricedCall): CurrentPrice | null {
   const settings = snapshot.providers.get(target.providerId);
   // an address of the caller's own has a price of its own
-  if (settings === undefined || (target.guardedField !== null && target.guardedField !== STORED_ADDRESS)) return null;
+  if (settings === undefined || target.isCallersAddress) return null;
   return priceAt(snapshot.prices, record, settings, provider, target.model, context.clock.now());
 }
 

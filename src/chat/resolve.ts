@@ -4,7 +4,7 @@ import type { CallOptions } from "../core/chat.ts";
 import { IBM_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { ProviderSettings, Snapshot } from "../core/snapshot.ts";
-import { STORED_ADDRESS, type Target } from "../core/target.ts";
+import { CHOSEN_BY, type Target } from "../core/target.ts";
 import { credentialCure, openSettings } from "../providers/credential-variables.ts";
 import type { Provider } from "../providers/provider.ts";
 import { quoted } from "../routing/resolve-route.ts";
@@ -43,7 +43,8 @@ export function targetFor(providerId: string, model: string, options: CallOption
     settings: values,
     facts: modelKnowledge(settings, provider, model).facts,
     headers: options.headers,
-    guardedField: ownAddress !== null ? baseUrlField : settings.guarded === true ? STORED_ADDRESS : null,
+    guardedField: ownAddress !== null ? baseUrlField : settings.guarded === true ? CHOSEN_BY : null,
+    isCallersAddress: ownAddress !== null,
     sharesConnections: settings.sharesConnections === true && ownAddress === null && brought === null,
   };
   // a stored credential goes only to the address that was configured with it (decisions 2.9)

@@ -40,14 +40,16 @@ export interface Target {
   readonly facts: ModelFacts;
   /** Extra headers of the caller, lower-case names (decisions 2.10). */
   readonly headers: Readonly<Record<string, string>>;
-  /** The request's field that brought the address, which then has to pass the address guard (decisions 2.12); null: the operator's own address. */
+  /** The request's field that brought the address, or chose it, where it has to pass the address guard (decisions 2.12); null: the operator configured the provider. */
   readonly guardedField: string | null;
+  /** The request brought the address as a whole: what is there has prices of its own. */
+  readonly isCallersAddress: boolean;
   /** The operator lets calls of several tenants use the same connections. */
   readonly sharesConnections: boolean;
 }
 
-/** In place of a field of the request: the address is one that a tenant has configured for its own provider. */
-export const STORED_ADDRESS = "model";
+/** The field that chose the address of a provider that the operator has not configured. */
+export const CHOSEN_BY = "model";
 
 /** What may stand in an address as a region, project, resource, deployment or version (decisions 1.8). Dots alone would be a step up a path. */
 export const ADDRESS_WORD = /^(?!\.+$)[A-Za-z0-9._-]{1,128}$/;

@@ -37,7 +37,12 @@ function familySettings(family: ProviderFamily, environment: Variables, notices:
   const baseUrl = address.value ?? family.baseUrl;
   const mayBeCalled = credential.value !== null || ((needsNone(family) || runsLocally(family)) && address.value !== null);
   const enabled = runsInside(family) || (mayBeCalled && baseUrl !== null && openSettings(baseUrl, settings.values).length === 0);
-  return { id: family.id, family: family.id, baseUrl, credentials: enabled && credential.value !== null ? [credential.value] : [], settings: settings.values, enabled, models: [] };
+  return { id: family.id, family: family.id, baseUrl, credentials: enabled && credential.value !== null ? [credential.value] : [], settings: settings.values, enabled, models: [], ...guardedWhere(!enabled && address.value === null, family) };
+}
+
+/** An address that only stands in the family's row is called for callers with a key of their own; the operator has not said that it may be (decisions 2.12). */
+function guardedWhere(isUnsaid: boolean, family: ProviderFamily): Pick<ProviderSettings, "guarded"> {
+  return isUnsaid && !runsInside(family) ? { guarded: true } : {};
 }
 
 function needsNone({ keyVariables, credentials }: ProviderFamily): boolean {
@@ -55,7 +60,7 @@ export function entrySettings(id: string, entry: ProviderEntry, family: Provider
   notices.push(...ofEnvironment.faults, ...address.faults);
   if (baseUrl === null) notices.push(`providers.${id} has no address: set ${family.baseUrlVariables[0] ?? "base_url"}, or base_url in the file`);
   else for (const name of openSettings(baseUrl, settings)) notices.push(`providers.${id} has no ${name}: ${settingCure(name, family)}`);
-  return { id, family: family.id, baseUrl, credentials, settings, enabled: entry.enabled, models: entry.models, ...(entry.sharesConnections && { sharesConnections: true }) };
+  return { id, family: family.id, baseUrl, credentials, settings, enabled: entry.enabled, models: entry.models, ...(entry.sharesConnections && { sharesConnections: true }), ...guardedWhere(!entry.enabled && entry.baseUrl === null && address.value === null, family) };
 }
 
 function settingCure(name: string, { settings }: ProviderFamily): string {

@@ -228,9 +228,8 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     const told: string[] = [];
     const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
     if (!operators && settings.credentials.some(lentByMachine)) return { problem: "it uses an identity or a file of the gateway's machine, which only an operator of the gateway may lend", instead: off };
-    // what answers inside the gateway calls nobody
-    const ownAddress = !runsInside(known.get(entry.family)!) && (entry.baseUrl !== null || !(settings.baseUrl ?? "").startsWith("https://"));
-    return { value: { ...settings, owner: off.owner!, guarded: !operators && ownAddress } };
+    // what answers inside the gateway calls no address; a vendor's own address may lead into the operator's network as well, where names there say so
+    return { value: { ...settings, owner: off.owner!, guarded: !operators && !runsInside(known.get(entry.family)!) } };
   };
 }
 

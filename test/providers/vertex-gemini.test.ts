@@ -67,7 +67,7 @@ describe("tools and parameters", () => {
       { role: "assistant", content: null, tool_calls: [{ id: "fc_1", type: "function", function: { name: "weather", arguments: '{"city":"Wien"}' }, extra_content: { google: { thought_signature: "c2ln" } } }] },
       { role: "tool", tool_call_id: "fc_1", content: '{"sky":"grey"}' },
     ];
-    const target = { providerId: "gemini", family: "gemini", model: MODEL, baseUrl: gemini.baseUrl!, credential: null, settings: {}, facts: { contextTokens: null, maxOutputTokens: null }, headers: {}, guardedField: null, sharesConnections: false };
+    const target = { providerId: "gemini", family: "gemini", model: MODEL, baseUrl: gemini.baseUrl!, credential: null, settings: {}, facts: { contextTokens: null, maxOutputTokens: null }, headers: {}, guardedField: null, isCallersAddress: false, sharesConnections: false };
     const here = encode(MODEL, { messages, tools: [WEATHER] }).request.body;
     expect(here).toContain('"thoughtSignature":"c2ln"');
     expect(here).toContain('"functionResponse":{"id":"fc_1"');

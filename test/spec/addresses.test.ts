@@ -2,7 +2,10 @@
 // request are called, once in this process to see the call itself and once over the real one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type CredentialLender, IBM_TOKEN_URL, type StoredCredential } from "../../src/core/credential.ts";
+import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { parseConfiguration } from "../../src/snapshot/configuration.ts";
+import { compileProviders } from "../../src/snapshot/provider-table.ts";
 import type { UpstreamCall, UpstreamClient } from "../../src/wire/upstream.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
@@ -175,6 +178,24 @@ describe("addresses of the request", () => {
       expect([host, await outcomeAt(gateway, `http://${host}/v1`)]).toEqual([host, "400 address_not_allowed base_url"]);
   });
 
+  test("[d2.12] a row's own address is looked at where the operator has not configured the provider, and called as it is where the operator has", async () => {
+    const local = REMOTE.filter(({ baseUrl }) => baseUrl !== null && ["127.0.0.1", "localhost"].includes(new URL(baseUrl).hostname));
+    expect(local.length).toBeGreaterThan(3);
+    const compiled = (text: string, variables: Record<string, string> = {}) => compileProviders(parseConfiguration({ file: "f", text, families: [...providers.values()], environment: { get: () => undefined } }).providers, [...providers.values()], { get: (name) => variables[name] }).providers;
+    const stub = (all: ReadonlyMap<string, ProviderSettings>) => answeringGateway({ providers: [...all.values()], snapshot: { allowPrivateAddresses: false } });
+    const named = compiled(`providers:\n${local.map(({ id }) => `  ${id}: {}\n`).join("")}`);
+    const untouched = compiled("");
+    const switchedOff = compiled(`providers:\n${local.map(({ id }) => `  ${id}: { enabled: false }\n`).join("")}`);
+    for (const { id, baseUrl, baseUrlVariables } of local) {
+      for (const all of [untouched, switchedOff]) {
+        const refused = stub(all);
+        expect([id, (await ask(refused, { model: `${id}:m`, api_key: "k" })).outcome, refused.sent.length]).toEqual([id, "400 address_not_allowed model", 0]);
+      }
+      expect([id, (await ask(stub(named), { model: `${id}:m`, api_key: "k" })).outcome]).toEqual([id, "200"]);
+      for (const variable of baseUrlVariables) expect([id, (await ask(stub(compiled("", { [variable]: baseUrl! })), { model: `${id}:m`, api_key: "k" })).outcome]).toEqual([id, "200"]);
+    }
+  });
+
   test("[d2.12] http and https only, absolute, without user, query and fragment", async () => {
     for (const address of ["ftp://models.example/v1", "file:///etc/passwd", "ws://models.example", "javascript:alert(1)", "data:,x", "sandbox://here", "models.example/v1", "/v1", "", "http://", "https://user:secret@models.example/v1", "https://models.example/v1?x=1", "https://models.example/v1#x"])
       expect([address, await outcomeAt(gateway, address)]).toEqual([address, "400 invalid_request base_url"]);
@@ -263,6 +284,11 @@ describe("over the real process", () => {
     expect(JSON.stringify(bare)).not.toContain("key-of-the-file");
     await call(open, openToken, { base_url: `${byName}/v1`, api_key: "sk-of-the-caller" });
     expect(upstream.last().headers["authorization"]).toBe("Bearer sk-of-the-caller");
+  });
+
+  test("[d2.12] a provider whose own address is on the gateway's machine is not reached with an api_key, unless the file names it", async () => {
+    const answer = await strict.chat({ model: "xinference:m", messages: HELLO, api_key: "k" }, { token: strictToken });
+    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([400, "address_not_allowed"]);
   });
 
   test("[d2.12] a redirect is not followed", async () => {
