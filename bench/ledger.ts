@@ -9,7 +9,8 @@ import { newTraceId } from "../src/core/ids.ts";
 import type { CallRecord } from "../src/core/record.ts";
 import { Journal } from "../src/store/journal.ts";
 import { type JournalDisk, systemDisk } from "../src/store/journal-disk.ts";
-import { segmentsOf } from "../src/store/journal-folder.ts";
+import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
+import { newRandomName } from "../src/store/journal-identity.ts";
 import { missingTools, onCore } from "./process-stats.ts";
 
 const ROWS_PER_SECOND = 20_000;
@@ -59,7 +60,7 @@ async function measure(perSecond: number | null, real: JournalDisk = systemDisk)
       syncMs.push(performance.now() - startedMs);
     },
   };
-  const journal = new Journal({ folder, firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk, clock: systemClock, onFault: (words) => process.stderr.write(`${words}\n`), onMended: () => {} });
+  const journal = new Journal({ folder, run: newRandomName(), firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk, clock: systemClock, onFault: (words) => process.stderr.write(`${words}\n`), onMended: () => {} });
   await journal.start();
   const records = Array.from({ length: 256 }, aRecord);
   let rows = 0;
@@ -85,7 +86,7 @@ async function measure(perSecond: number | null, real: JournalDisk = systemDisk)
     if (nowMs - releasedMs < 500) continue;
     releasedMs = nowMs;
     const segments = segmentsOf(folder);
-    await journal.release(segments[0]!, segments.at(-1)! - 1);
+    for (const segment of segments.slice(0, -1)) if (await journal.mayRelease(segment)) disk.remove(segmentPath(folder, segment));
   }
   await journal.synced();
   const { user, system } = process.cpuUsage(cpu);

@@ -4,7 +4,8 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
 import { columnsOf, hourSums, raisedSum, type SumRow, type Tagged, tagRowsOf, userDaySums } from "./call-columns.ts";
 import { CALL_COLUMNS, type CallColumns, type CallSchema, DETAIL_COLUMNS, SUM_COLUMNS, TAG_COLUMNS } from "./call-schema.ts";
-import type { LedgerRow } from "./ledger.ts";
+import { keepPlace } from "./journal-places.ts";
+import type { LedgerRow, ShippedPlace } from "./ledger.ts";
 
 type Tx = Transaction<CallSchema>;
 type TagRow = CallSchema["call_tag"];
@@ -31,7 +32,7 @@ export function incomingOf(row: LedgerRow): Incoming {
   return { columns: columnsOf(row), detail: row.text ?? JSON.stringify(row.record) };
 }
 
-export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incoming[], inserts: CallInserts = BY_STATEMENTS_OF_MANY): Promise<void> {
+export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incoming[], place: ShippedPlace | undefined, inserts: CallInserts = BY_STATEMENTS_OF_MANY): Promise<void> {
   const batch = deduplicated(rows);
   if (batch.size === 0) return;
   await db.transaction().execute(async (tx) => {
@@ -54,6 +55,7 @@ export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incomin
     await takeOff(tx, "call_user_day", userDaySums(before));
     await inserts.addUp(tx, "call_hour", hourSums(counted));
     await inserts.addUp(tx, "call_user_day", userDaySums(counted));
+    if (place !== undefined) await keepPlace(tx, place);
   });
 }
 

@@ -61,6 +61,15 @@ export interface ContentColumns {
   readonly body: Uint8Array;
 }
 
+export interface PlaceColumns {
+  readonly journal: string;
+  readonly run: string;
+  readonly segment: bigint;
+  readonly position: bigint;
+  readonly shipped_rows: bigint;
+  readonly last_ms: bigint;
+}
+
 export interface CallSchema {
   readonly call: CallColumns;
   /** `record`: JSON of the whole record. */
@@ -71,6 +80,8 @@ export interface CallSchema {
   readonly call_content: ContentColumns;
   /** The key of a tenant's contents, sealed. */
   readonly content_key: { readonly tenant_id: string; readonly sealed: string };
+  /** How far the journals of gateways have been shipped: see journal-places.ts. */
+  readonly journal_place: PlaceColumns;
   /** Sums of an hour; the columns are SUM_COLUMNS too. */
   readonly call_hour: DimensionColumns & { readonly hour_ms: bigint };
   /** Sums of a day for each end user, of calls that name one. */
@@ -141,4 +152,19 @@ async function createSums(db: Kysely<unknown>, table: string, time: string, furt
   for (const column of SUM_COLUMNS) sums = sums.addColumn(column, "bigint", (definition) => definition.notNull());
   await sums.addPrimaryKeyConstraint(`${table}_key`, key).execute();
   await db.schema.createIndex(`${table}_by_time`).on(table).column(time).execute();
+}
+
+export async function createPlaces(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("journal_place")
+    .addColumn("journal", "text", (column) => column.notNull())
+    .addColumn("run", "text", (column) => column.notNull())
+    .addColumn("segment", "bigint", (column) => column.notNull())
+    .addColumn("position", "bigint", (column) => column.notNull())
+    .addColumn("shipped_rows", "bigint", (column) => column.notNull())
+    .addColumn("last_ms", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("journal_place_key", ["journal", "run"])
+    .execute();
+  await db.schema.createIndex("journal_place_by_run").on("journal_place").column("run").execute();
+  await db.schema.createIndex("journal_place_by_rows").on("journal_place").columns(["journal", "shipped_rows"]).execute();
 }

@@ -10,7 +10,9 @@ import { findCall, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "./database-thread.ts";
 import { searchCalls } from "./log-search.ts";
+import { findPlaces } from "./journal-places.ts";
 import { parseClosing } from "./journal-row.ts";
+import type { ShippedPlace } from "./ledger.ts";
 import { openDatabase } from "./sqlite.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
@@ -36,7 +38,8 @@ interface OpenCalls {
 }
 
 const METHODS = {
-  ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows) => ingestCalls(db, incomingRows(rows), inserts),
+  ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) => ingestCalls(db, incomingRows(rows), place, inserts),
+  places: ({ db }: OpenCalls, journal: string, runs: readonly string[]) => findPlaces(db, journal, runs),
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
   searchCalls: ({ db }: OpenCalls, ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never) => searchCalls(db, ...args),

@@ -1,7 +1,8 @@
 // What the journal asks of the disk, so that tests can make one that is full, slow or broken; and the real one.
-import { close, closeSync, fdatasync, fsync, ftruncateSync, open, openSync, rmSync, write, writeSync } from "node:fs";
-import { statfs, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { close, closeSync, fdatasync, fsync, ftruncateSync, open, openSync, renameSync, rmSync, statfsSync, write, writeSync } from "node:fs";
+import { appendFile, rename, statfs, writeFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { OWNERS_FILE } from "./owner-only.ts";
 
 export interface JournalDisk {
   /** A new file; throws when it is there. */
@@ -17,11 +18,15 @@ export interface JournalDisk {
   close(fd: number): void;
   /** Takes room that `remove` gives back; rejects while there is less than twice as much. */
   reserve(path: string, bytes: number): Promise<void>;
+  /** Bytes that the disk of this folder has altogether. */
+  size(folder: string): number;
   remove(path: string): void;
+  rename(path: string, to: string): void;
+  /** Puts a text in the place of what stands there, on the disk and whole or not at all. */
+  replace(path: string, text: string): Promise<void>;
+  /** Puts a text behind what stands there; on the disk when it resolves. */
+  append(path: string, text: string): Promise<void>;
 }
-
-/** What the ledger holds is for its owner alone. */
-const OWNERS_FILE = 0o600;
 
 const ZEROS = Buffer.alloc(128 * 1024);
 
@@ -50,9 +55,21 @@ export const systemDisk: JournalDisk = {
   async reserve(path, bytes) {
     // an attempt would take the room that closing rows may need meanwhile
     const { bavail, bsize } = await statfs(dirname(path));
-    if (bavail * bsize < 2 * bytes) throw Object.assign(new Error(`there are ${bavail * bsize} bytes left on the disk`), { code: "ENOSPC" });
+    if (bavail * bsize < 2 * bytes)
+      throw Object.assign(new Error(`the disk of ${dirname(path)} has ${bavail * bsize} bytes left, and ${2 * bytes} have to be free, half of which are set aside in the file ${basename(path)} for the rows of calls under way when the disk fills`), { code: "ENOSPC" });
     // no zeros: a file system may keep those without taking room
     await writeFile(path, Buffer.alloc(bytes, 0x1e), { mode: OWNERS_FILE, flush: true });
   },
+  size(folder) {
+    const { blocks, bsize } = statfsSync(folder);
+    return blocks * bsize;
+  },
   remove: (path) => rmSync(path, { force: true }),
+  rename: (path, to) => renameSync(path, to),
+  async replace(path, text) {
+    const next = `${path}.next`;
+    await writeFile(next, text, { mode: OWNERS_FILE, flush: true });
+    await rename(next, path);
+  },
+  append: (path, text) => appendFile(path, text, { mode: OWNERS_FILE, flush: true }),
 };

@@ -1,8 +1,8 @@
 // One entry of the journal on disk: four bytes of mark, CRC-32 of what follows it, length of the text, kind, and JSON text. All numbers are little-endian. A
 // mark cannot stand inside a text, because JSON escapes control characters: so after damage the next whole entry is found again.
 
-/** `unsettled` is the closing row of a call whose process ended first. */
-export type EntryKind = "opening" | "closing" | "unsettled";
+/** `unsettled` is the closing row of a call whose process ended first; `heading` says which run of which process wrote the segment, and begins it. */
+export type EntryKind = "opening" | "closing" | "unsettled" | "heading";
 
 export interface JournalEntry {
   readonly kind: EntryKind;
@@ -13,7 +13,7 @@ export interface JournalEntry {
   readonly end: number;
 }
 
-const KINDS = ["opening", "closing", "unsettled"] as const satisfies readonly EntryKind[];
+const KINDS = ["opening", "closing", "unsettled", "heading"] as const satisfies readonly EntryKind[];
 /** Record separator, "DJ", version of the form. */
 const MARK = Uint8Array.of(0x1e, 0x44, 0x4a, 0x01);
 const MARK_WORD = 0x014a441e;

@@ -1,12 +1,12 @@
-// The files of one journal: segments by number, how far they were shipped, the lock that says whose it is.
+// The files of one journal: segments by number, what stands beside them, and the lock that says whose they are. What the journal keeps of itself: journal-state.ts.
 import { Database } from "bun:sqlite";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { rename, writeFile } from "node:fs/promises";
+import { closeSync, mkdirSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { OWNERS_FILE, OWNERS_FOLDER } from "./owner-only.ts";
 
 const SEGMENT = /^(\d{8})\.log$/;
-const OWNERS_FOLDER = 0o700;
-const OWNERS_FILE = 0o600;
+/** Segments that hold what cannot be read are kept under another name. */
+const SET_ASIDE = /^\d{8}.*\.damaged$/;
 
 export function segmentPath(folder: string, segment: number): string {
   return join(folder, `${String(segment).padStart(8, "0")}.log`);
@@ -17,32 +17,29 @@ export function segmentsOf(folder: string): readonly number[] {
   return readdirSync(folder).flatMap((name) => (SEGMENT.test(name) ? [Number(name.slice(0, 8))] : [])).toSorted((one, other) => one - other);
 }
 
-/** A place in the journal; everything before it has been shipped. */
+/** Names of the files that were set aside because something in them cannot be read. */
+export function setAsideOf(folder: string): readonly string[] {
+  return readdirSync(folder).filter((name) => SET_ASIDE.test(name)).toSorted();
+}
+
+/** Where a damaged segment, or the bytes that were cut from its end, are kept. Several journals may have stood in one folder, so that a number alone would not do. */
+export function setAsidePath(folder: string, segment: number, run: string, part: "whole" | "end"): string {
+  return join(folder, `${String(segment).padStart(8, "0")}-${run.slice(-12)}${part === "end" ? "-end" : ""}.damaged`);
+}
+
+/** A place in a journal. Numbers of segments never go back within one folder. */
 export interface JournalPlace {
   readonly segment: number;
   readonly offset: number;
 }
 
-const shippedPath = (folder: string): string => join(folder, "shipped");
 export const reservePath = (folder: string): string => join(folder, "reserve");
 export const rejectedPath = (folder: string): string => join(folder, "rejected.jsonl");
+export const lockPath = (folder: string): string => join(folder, "lock");
 
-/** What cannot be read counts as nothing shipped: rows that come twice change nothing. */
-export function readShipped(folder: string): JournalPlace {
-  try {
-    const [, segment, offset] = /^(\d+) (\d+)\n$/.exec(readFileSync(shippedPath(folder), "utf8")) ?? [];
-    if (segment !== undefined && offset !== undefined) return { segment: Number(segment), offset: Number(offset) };
-  } catch {
-    // as said above
-  }
-  return { segment: 0, offset: 0 };
-}
-
-/** On the disk when it resolves. Rejects with the system's error. */
-export async function writeShipped(folder: string, { segment, offset }: JournalPlace): Promise<void> {
-  const next = `${shippedPath(folder)}.next`;
-  await writeFile(next, `${segment} ${offset}\n`, { mode: OWNERS_FILE, flush: true });
-  await rename(next, shippedPath(folder));
+/** Journals of one ledger: a folder for each process that runs at the same time. */
+export function slotsOf(ledgerFolder: string): readonly string[] {
+  return readdirSync(ledgerFolder).filter((name) => /^\d{1,2}$/.test(name)).toSorted((one, other) => Number(one) - Number(other));
 }
 
 export interface FolderLock {
@@ -55,11 +52,13 @@ export interface FolderLock {
  */
 export function lockFolder(folder: string): FolderLock | null {
   mkdirSync(folder, { recursive: true, mode: OWNERS_FOLDER });
-  return lockFile(join(folder, "lock"));
+  return lockFile(lockPath(folder));
 }
 
 /** The file, made where it is missing, as a lock; null: another process holds it. Throws the system's error. */
 export function lockFile(path: string): FolderLock | null {
+  // SQLite would make it readable by others
+  closeSync(openSync(path, "a", OWNERS_FILE));
   const database = new Database(path, { create: true });
   try {
     for (const pragma of ["busy_timeout = 0", "locking_mode = EXCLUSIVE", "journal_mode = MEMORY"]) database.run(`PRAGMA ${pragma}`);

@@ -1,9 +1,12 @@
 // What a journal is found to hold at the start (decisions 11.2): calls whose process ended before they did, and damage. Whole entries behind damage count; bytes at
 // the end that are no whole entry are what a crash left, and are cut.
-import { readFileSync, statSync, truncateSync } from "node:fs";
+import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { nextEntry, readEntry, withoutZeros } from "./journal-entry.ts";
-import { segmentPath, segmentsOf } from "./journal-folder.ts";
-import { traceIdOf } from "./journal-row.ts";
+import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
+import { identityOfBytes, type SegmentIdentity } from "./journal-identity.ts";
+import { startOf, traceIdOf } from "./journal-row.ts";
+import type { JournalState } from "./journal-state.ts";
+import { OWNERS_FILE } from "./owner-only.ts";
 
 export interface Damage {
   readonly segment: number;
@@ -13,39 +16,64 @@ export interface Damage {
   readonly isTail: boolean;
 }
 
+/** Numbers of segments that were written and are not there, both inclusive. */
+export interface Gap {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface JournalFindings {
   /** Text of each opening without a closing, in order. */
   readonly openings: readonly string[];
   readonly damages: readonly Damage[];
+  readonly gaps: readonly Gap[];
   readonly closings: number;
   readonly unsettled: number;
   /** 0: there is none. */
   readonly lastSegment: number;
+  /** When the last call that stands in it began, in milliseconds since 1970; 0: none does. */
+  readonly lastMs: number;
   /** Bytes of each segment, without the zeros ahead of the entries. */
   readonly sizes: ReadonlyMap<number, number>;
+  /** Whose bytes each segment holds. */
+  readonly identities: ReadonlyMap<number, SegmentIdentity>;
 }
 
-/** Reads all segments and changes nothing; `hear` is told the text of every entry of those that were written to since `sinceMs`. Throws the system's error. */
-export function inspectJournal(folder: string, sinceMs = Number.POSITIVE_INFINITY, hear: (text: string) => void = () => {}): JournalFindings {
+export interface InspectOptions {
+  /** What the journal keeps of itself; null: nothing. */
+  readonly state?: JournalState | null;
+  /** Segments that were written to since then, in milliseconds since 1970, are heard; none, if left out. */
+  readonly sinceMs?: number;
+  /** Hears the text of every entry of those. */
+  readonly hear?: (text: string) => void;
+}
+
+/** Reads all segments and changes nothing. Throws the system's error. */
+export function inspectJournal(folder: string, { state = null, sinceMs = Number.POSITIVE_INFINITY, hear = () => {} }: InspectOptions = {}): JournalFindings {
   const openings = new Map<string, string>();
   const damages: Damage[] = [];
-  const count = { opening: 0, closing: 0, unsettled: 0 };
+  const count = { opening: 0, closing: 0, unsettled: 0, heading: 0 };
   const sizes = new Map<number, number>();
-  let lastSegment = 0;
+  const identities = new Map<number, SegmentIdentity>();
+  let lastMs = 0;
   for (const segment of segmentsOf(folder)) {
-    lastSegment = segment;
     const bytes = withoutZeros(bytesOf(segmentPath(folder, segment)));
     sizes.set(segment, bytes.length);
+    const identity = identityOfBytes(bytes, segment);
+    if (identity !== null) identities.set(segment, identity);
     const isHeard = sinceMs < Number.POSITIVE_INFINITY && writtenMs(segmentPath(folder, segment)) >= sinceMs;
     for (let at = 0; at < bytes.length; ) {
       const entry = readEntry(bytes, at);
       if (typeof entry === "object") {
-        count[entry.kind] += 1;
-        const traceId = traceIdOf(entry.text);
-        if (entry.kind === "opening") openings.set(traceId, entry.text);
-        else openings.delete(traceId);
-        if (isHeard) hear(entry.text);
         at = entry.end;
+        count[entry.kind] += 1;
+        if (entry.kind === "heading") continue;
+        const { text } = entry;
+        const traceId = traceIdOf(text);
+        if (entry.kind === "opening") openings.set(traceId, text);
+        else openings.delete(traceId);
+        lastMs = Math.max(lastMs, startOf(text));
+        if (isHeard) hear(text);
         continue;
       }
       const next = nextEntry(bytes, at + 1);
@@ -53,7 +81,22 @@ export function inspectJournal(folder: string, sinceMs = Number.POSITIVE_INFINIT
       at = next ?? bytes.length;
     }
   }
-  return { openings: [...openings.values()], damages, closings: count.closing, unsettled: count.unsettled, lastSegment, sizes };
+  const numbers = [...sizes.keys()];
+  return { openings: [...openings.values()], damages, gaps: gapsIn(numbers, state), closings: count.closing, unsettled: count.unsettled, lastSegment: numbers.at(-1) ?? 0, lastMs, sizes, identities };
+}
+
+/** Numbers are given one after the other, and a segment goes only when it and all before it have been shipped: what else is not there is missing. */
+function gapsIn(segments: readonly number[], state: JournalState | null): readonly Gap[] {
+  const last = segments.at(-1) ?? 0;
+  const from = state === null ? (segments[0] ?? 1) : Math.max(state.first, state.shipped?.segment ?? 0);
+  const to = state === null ? last : Math.max(last, state.written.offset > 0 ? state.written.segment : state.written.segment - 1);
+  const gaps: Gap[] = [];
+  let expected = from;
+  for (const segment of [...segments.filter((number) => number >= from), to + 1]) {
+    if (segment > expected) gaps.push({ from: expected, to: segment - 1 });
+    expected = segment + 1;
+  }
+  return gaps;
 }
 
 function writtenMs(path: string): number {
@@ -70,11 +113,15 @@ function bytesOf(path: string): Buffer {
   }
 }
 
-/** Cuts what a crash left at the ends of the segments: zeros, and in the last one an entry that was being written. Throws the system's error. */
-export function cutTorn(folder: string, { damages, lastSegment, sizes }: JournalFindings): void {
+/**
+ * Cuts what a crash left at the ends of the segments: zeros, and in the last one an entry that was being written, whose bytes are kept beside it. Throws the
+ * system's error.
+ */
+export function cutTorn(folder: string, { damages, lastSegment, sizes, identities }: JournalFindings): void {
   for (const [segment, size] of sizes) {
     const torn = segment === lastSegment ? damages.find((damage) => damage.isTail && damage.segment === segment) : undefined;
     const end = torn?.offset ?? size;
+    if (torn !== undefined) writeFileSync(setAsidePath(folder, segment, identities.get(segment)?.run ?? "", "end"), bytesOf(segmentPath(folder, segment)).subarray(torn.offset, size), { mode: OWNERS_FILE });
     if ((statSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size ?? 0) > end) truncateSync(segmentPath(folder, segment), end);
   }
 }

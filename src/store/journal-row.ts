@@ -59,6 +59,13 @@ export function traceIdOf(text: string): string {
 }
 const TRACE_ID = /^\{"traceId":"([0-9a-f]{32})"/;
 
+/** When the call of an entry began, in milliseconds since 1970; 0: it does not say so where it always does. */
+export function startOf(text: string): number {
+  return Number(START.exec(text.slice(0, START_WITHIN))?.[1] ?? 0);
+}
+const START = /"startedAtMs":(\d+)/;
+const START_WITHIN = 96;
+
 /** A call that was under way when the process ended: it is charged with what was reserved for it (decisions 11.2). Throws SyntaxError. */
 export function unsettledRecord(openingJson: string): CallRecord {
   const opening = parseRecord<Opening>(openingJson);

@@ -1,11 +1,14 @@
 // Moves closing rows from the journal to where they are kept, in order and in batches. It reads the files and holds one batch in memory, so that a database that
-// is down for hours costs room on the disk and nothing else. How far it came is written down now and then: rows that come twice change nothing at the sink.
-import { appendFile, type FileHandle, open } from "node:fs/promises";
+// is down for hours costs room on the disk and nothing else. How far it came is kept where the rows go, in one transaction with them, and is asked for at the start.
+import { statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../core/clock.ts";
+import type { JournalDisk } from "./journal-disk.ts";
 import { nextEntry, readEntry, withoutZeros } from "./journal-entry.ts";
-import { type JournalPlace, readShipped, rejectedPath, segmentPath, segmentsOf, writeShipped } from "./journal-folder.ts";
-import { rowOf } from "./journal-row.ts";
-import type { LedgerRow, LedgerSink } from "./ledger.ts";
+import { type JournalPlace, rejectedPath, segmentPath, segmentsOf } from "./journal-folder.ts";
+import { identityOf, type SegmentIdentity } from "./journal-identity.ts";
+import { rowOf, startOf } from "./journal-row.ts";
+import type { LedgerRow, LedgerSink, ShippedPlace } from "./ledger.ts";
 
 /** A batch has a price of its own in the database, and rows of one batch share pages that are written: two thousand take two thirds of the time of as many in fives. */
 const BATCH_ROWS = 2000;
@@ -14,25 +17,49 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Read and parsed at a time: a fifth of a millisecond of the event loop. */
 const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 200;
-const PERSIST_MS = 1000;
+const KEEP_MS = 1000;
 const MIN_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 10_000;
 const TELL_MS = 60_000;
 /** From so many failures on, fewer rows are tried at once, to find one that cannot be taken; such a row is set aside when the one behind it is taken. */
 const FAILURES_TO_HALVE = 3;
 const FAILURES_TO_SET_ASIDE = 10;
+/** So often in turn the row behind it has to be taken, and it not. */
+const TRIES_TO_SET_ASIDE = 3;
 /** A database that does not answer for so long counts as down; at the end of the process it is not waited for as long. */
 const ANSWER_MS = 60_000;
 const LAST_ANSWER_MS = 2000;
+/** A row says within so many bytes when its call began. */
+const FRONT_BYTES = 96;
+const NOWHERE: JournalPlace = { segment: 0, offset: 0 };
+
+/** How far it came. */
+export interface Progress {
+  /** Null: it has not come to any segment yet. */
+  readonly place: JournalPlace | null;
+  /** Rows of the journal that the database has, and when the call of the last one began. */
+  readonly rows: number;
+  readonly lastMs: number;
+}
 
 export interface ShipperOptions {
   readonly folder: string;
+  /** The name of the journal, and that of the run that writes to it now: no database knows anything of the latter. */
+  readonly journal: string;
+  readonly run: string;
+  /** The name that it had before, where it is a copy of another journal. */
+  readonly earlierName?: string;
   readonly sink: LedgerSink;
   readonly clock: Clock;
-  /** Removes segments whose rows have all been shipped; false: not now. */
-  readonly release: (from: number, upTo: number) => Promise<boolean>;
+  readonly disk: Pick<JournalDisk, "append">;
+  /** Removes a segment whose rows have all been shipped, or sets it aside where something in it cannot be read; false: not now. */
+  readonly release: (segment: number, isDamaged: boolean) => Promise<boolean>;
   /** Every row stands before it; behind it there may be zeros. */
   readonly writtenTo: () => JournalPlace;
+  /** Hears once, before anything is shipped, what the database has of this journal; null: nothing. `shippedOf` says how many bytes of a segment it has. */
+  readonly onLearned?: (last: ShippedPlace | null, shippedOf: (identity: SegmentIdentity) => number) => void;
+  /** Keeps how far it came, for those who read the folder. Null: the database has not been asked yet. */
+  readonly keep?: (progress: Progress | null) => Promise<void>;
   readonly onProblem: (words: string) => void;
   readonly pollMs?: number;
   /** The first wait after a failure. */
@@ -54,14 +81,24 @@ interface Batch {
 
 export class JournalShipper {
   readonly #options: ShipperOptions;
-  #place: JournalPlace;
+  #place: JournalPlace = NOWHERE;
+  /** The segment that the place stands in; null: none has been entered. */
+  #entered: SegmentIdentity | null = null;
   #file: { readonly segment: number; readonly handle: FileHandle } | null = null;
-  #damageTold: JournalPlace = { segment: 0, offset: 0 };
+  /** What the database had taken of each run before; null: it has not been asked. */
+  #known: Map<string, JournalPlace> | null = null;
+  /** Rows of this journal that the database has, and when the last one's call began. */
+  #rows = 0;
+  #lastMs = 0;
+  #damageTold: JournalPlace = NOWHERE;
+  #isDamaged = false;
+  /** It was read to its end, and is still there. */
+  #over: { readonly segment: number; readonly isDamaged: boolean } | null = null;
   #batchRows = BATCH_ROWS;
   #failures = 0;
   #shipped = 0;
-  #persisted: JournalPlace;
-  #persistedMs: number;
+  #kept = "";
+  #keptMs: number;
   #toldMs: number | null = null;
   #isEnding = false;
   #wake: (() => void) | null = null;
@@ -69,12 +106,15 @@ export class JournalShipper {
 
   constructor(options: ShipperOptions) {
     this.#options = options;
-    this.#place = this.#persisted = readShipped(options.folder);
-    this.#persistedMs = options.clock.monotonic();
+    this.#keptMs = options.clock.monotonic();
   }
 
   get place(): JournalPlace {
     return this.#place;
+  }
+  /** Null: the database has not said yet what it has. */
+  get progress(): Progress | null {
+    return this.#known === null ? null : { place: this.#place === NOWHERE ? null : this.#place, rows: this.#rows, lastMs: this.#lastMs };
   }
   /** Rows since the start. */
   get shipped(): number {
@@ -101,7 +141,7 @@ export class JournalShipper {
 
   async end(): Promise<void> {
     await this.#stop();
-    await this.#persist().catch(() => {});
+    await this.#keep();
     await this.#file?.handle.close();
     this.#file = null;
   }
@@ -129,35 +169,88 @@ export class JournalShipper {
 
   /** True: there may be more to do at once. */
   async #round(): Promise<boolean> {
-    if (!this.#enterSegment()) return false;
+    if (this.#options.clock.monotonic() - this.#keptMs >= KEEP_MS) await this.#keep();
+    if (!(await this.#learn()) || !(await this.#releaseOver()) || !(await this.#enterSegment())) return false;
     const batch = await this.#read(this.#batchRows);
     if (batch.rows.length > 0 && !(await this.#deliver(batch))) return false;
     const isWhole = batch.rows.length === 0 || this.#place.offset === batch.ends.at(-1);
     if (isWhole) this.#place = { ...this.#place, offset: batch.end };
     if (batch.isSegmentOver && isWhole) return await this.#leaveSegment();
-    if (this.#options.clock.monotonic() - this.#persistedMs >= PERSIST_MS) await this.#persist();
     return batch.isFull || !isWhole;
   }
 
-  /** False: there is no segment. */
-  #enterSegment(): boolean {
-    if (this.#file?.segment === this.#place.segment) return true;
-    const segments = segmentsOf(this.#options.folder);
-    if (segments.includes(this.#place.segment)) return true;
-    const next = segments.find((segment) => segment > this.#place.segment);
-    if (next === undefined) return false;
-    this.#place = { segment: next, offset: 0 };
+  /** Asks the database once how far it has come. False: it does not say. */
+  async #learn(): Promise<boolean> {
+    if (this.#known !== null) return true;
+    const { folder, journal, earlierName = journal, onLearned } = this.#options;
+    const identities = segmentsOf(folder).flatMap((segment) => identityOf(folder, segment) ?? []);
+    const places = await this.#placesOf(identities.map(({ run }) => run));
+    if (places === null) return false;
+    const last = places.filter((place) => place.journal === earlierName).reduce<ShippedPlace | null>((most, place) => (most === null || place.rows > most.rows ? place : most), null);
+    if (earlierName === journal) [this.#rows, this.#lastMs] = [last?.rows ?? 0, last?.lastMs ?? 0];
+    const known = new Map<string, JournalPlace>();
+    for (const { run } of identities) learn(known, run, places);
+    this.#known = known;
+    this.#failures = 0;
+    this.#toldMs = null;
+    onLearned?.(last, (identity) => shippedIn(identity, known.get(identity.run)));
     return true;
   }
 
+  /** What the database has taken of these runs becomes known. Null: it does not say. */
+  async #placesOf(runs: readonly string[]): Promise<readonly ShippedPlace[] | null> {
+    try {
+      return await this.#answered(this.#options.sink.places(this.#options.earlierName ?? this.#options.journal, [...new Set(runs)]));
+    } catch (fault) {
+      this.#failures += 1;
+      this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
+      return null;
+    }
+  }
+
+  /** The first one that is there: those before it have gone. False: there is none, or it is not known how much of it the database has. */
+  async #enterSegment(): Promise<boolean> {
+    const { folder } = this.#options;
+    if (this.#entered !== null) return true;
+    const [first] = segmentsOf(folder);
+    if (first === undefined) return false;
+    const identity = identityOf(folder, first) ?? { run: this.#options.run, segment: first };
+    const offset = await this.#shippedOf(identity);
+    if (offset === null) return false;
+    this.#entered = identity;
+    this.#isDamaged = false;
+    this.#place = { segment: first, offset: Math.min(offset, statSync(segmentPath(folder, first), { throwIfNoEntry: false })?.size ?? 0) };
+    return true;
+  }
+
+  /** Bytes of the segment that the database has; null: it does not say. */
+  async #shippedOf(identity: SegmentIdentity): Promise<number | null> {
+    const known = this.#known!;
+    if (identity.run === this.#options.run) return 0;
+    if (!known.has(identity.run)) {
+      const places = await this.#placesOf([identity.run]);
+      if (places === null) return null;
+      learn(known, identity.run, places);
+    }
+    return shippedIn(identity, known.get(identity.run));
+  }
+
+  /** Kept first, so that a segment that has gone is not missed. */
   async #leaveSegment(): Promise<boolean> {
     const { segment } = this.#place;
     await this.#file?.handle.close();
     this.#file = null;
-    await this.#persist();
-    const first = segmentsOf(this.#options.folder)[0] ?? segment;
-    if (!(await this.#options.release(first, segment))) return false;
+    this.#over = { segment, isDamaged: this.#isDamaged };
+    this.#entered = null;
     this.#place = { segment: segment + 1, offset: 0 };
+    await this.#keep();
+    return await this.#releaseOver();
+  }
+
+  /** False: not now. */
+  async #releaseOver(): Promise<boolean> {
+    if (this.#over !== null && !(await this.#options.release(this.#over.segment, this.#over.isDamaged))) return false;
+    this.#over = null;
     return true;
   }
 
@@ -185,7 +278,7 @@ export class JournalShipper {
         } else if (entry === "partial") break;
         else {
           at = entry.end;
-          if (entry.kind === "opening") continue;
+          if (entry.kind === "opening" || entry.kind === "heading") continue;
           rows.push(rowOf(entry.bytes, entry.kind === "closing"));
           ends.push(end + at);
           size += entry.bytes.length;
@@ -218,16 +311,21 @@ export class JournalShipper {
   async #deliver({ rows, ends }: Batch): Promise<boolean> {
     const { segment } = this.#place;
     try {
-      await this.#ingest(rows);
+      const place = { segment, offset: ends.at(-1)! };
+      const lastMs = startOf(Buffer.from(rows.at(-1)!.bytes!.subarray(0, FRONT_BYTES)).toString("latin1"));
+      const counted = this.#rows + rows.length;
+      await this.#ingest(rows, { ...this.#entered!, journal: this.#options.journal, offset: place.offset, rows: counted, lastMs });
       this.#shipped += rows.length;
-      this.#place = { segment, offset: ends.at(-1)! };
+      this.#rows = counted;
+      this.#lastMs = lastMs;
+      this.#place = place;
     } catch (fault) {
       this.#failures += 1;
       this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
       if (this.#failures % FAILURES_TO_HALVE === 0) this.#batchRows = Math.max(1, Math.floor(rows.length / 2));
-      if (rows.length > 1 || this.#failures < FAILURES_TO_SET_ASIDE || !(await this.#takesNext(ends[0]!))) return false;
+      if (rows.length > 1 || this.#failures < FAILURES_TO_SET_ASIDE || !(await this.#isRefusedAlone(rows[0]!, ends[0]!))) return false;
       const { record, settled } = rows[0]!;
-      await appendFile(rejectedPath(this.#options.folder), `${JSON.stringify({ record, settled, fault: wordsOf(fault) })}\n`, { mode: 0o600, flush: true });
+      await this.#options.disk.append(rejectedPath(this.#options.folder), `${JSON.stringify({ record, settled, fault: wordsOf(fault) })}\n`);
       this.#options.onProblem(`the database takes every row of the ledger but that of the call ${record.traceId}: ${wordsOf(fault)}; it is set aside in ${rejectedPath(this.#options.folder)}`);
       this.#place = { segment, offset: ends[0]! };
     }
@@ -238,19 +336,37 @@ export class JournalShipper {
   }
 
   /** What comes too late changes nothing: the same rows come again. */
-  async #ingest(rows: readonly LedgerRow[]): Promise<void> {
+  #ingest(rows: readonly LedgerRow[], place?: ShippedPlace): Promise<void> {
+    return this.#answered(this.#options.sink.ingest(rows, place));
+  }
+
+  /** Rejects where the answer does not come in time. */
+  async #answered<T>(answer: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
     const giveUpIn = (ms: number) => setTimeout(reject, ms, new Error("it does not answer"));
     const timer = giveUpIn(this.#isEnding ? LAST_ANSWER_MS : (this.#options.answerMs ?? ANSWER_MS));
     let last: ReturnType<typeof setTimeout> | undefined;
     this.#wake = () => (last = giveUpIn(LAST_ANSWER_MS));
     try {
-      await Promise.race([this.#options.sink.ingest(rows), promise]);
+      return await Promise.race([answer, promise]);
     } finally {
       this.#wake = null;
       clearTimeout(timer);
       clearTimeout(last);
     }
+  }
+
+  /** Whether it is this row that the database does not take. One that was down, and answers again by now, takes both. */
+  async #isRefusedAlone(row: LedgerRow, end: number): Promise<boolean> {
+    for (let tries = 0; tries < TRIES_TO_SET_ASIDE; tries++) {
+      if (!(await this.#takesNext(end))) return false;
+      const isTaken = await this.#ingest([row]).then(
+        () => true,
+        () => false,
+      );
+      if (isTaken) return false;
+    }
+    return true;
   }
 
   /** Whether the row behind this place is taken: then it is not the database that fails. */
@@ -269,18 +385,25 @@ export class JournalShipper {
     }
   }
 
-  async #persist(): Promise<void> {
-    this.#persistedMs = this.#options.clock.monotonic();
-    const place = this.#place;
-    if (place.segment === this.#persisted.segment && place.offset === this.#persisted.offset) return;
-    await writeShipped(this.#options.folder, place);
-    this.#persisted = place;
+  /** Never rejects: nothing that is shipped depends on it. */
+  async #keep(): Promise<void> {
+    this.#keptMs = this.#options.clock.monotonic();
+    const { segment, offset } = this.#options.writtenTo();
+    const state = `${this.#place.segment} ${this.#place.offset} ${this.#rows} ${segment} ${offset}`;
+    if (state === this.#kept) return;
+    try {
+      await this.#options.keep?.(this.progress);
+      this.#kept = state;
+    } catch {
+      // a disk that is full says so elsewhere
+    }
   }
 
   /** Once for each place, however often it is read. */
   #tellDamage(segment: number, from: number, to: number): void {
     if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset)) return;
     this.#damageTold = { segment, offset: from };
+    this.#isDamaged = true;
     this.#options.onProblem(`segment ${segment} of the ledger is damaged from byte ${from} to ${to}: rows in there are lost`);
   }
 
@@ -301,6 +424,18 @@ export class JournalShipper {
     };
     return promise;
   }
+}
+
+/** Several journals may have shipped parts of a run, where one is a copy of another: the furthest counts. */
+function learn(known: Map<string, JournalPlace>, run: string, places: readonly ShippedPlace[]): void {
+  const furthest = places.filter((place) => place.run === run).toSorted((one, other) => one.segment - other.segment || one.offset - other.offset).at(-1);
+  known.set(run, furthest ?? NOWHERE);
+}
+
+/** Bytes of the segment. */
+function shippedIn({ segment }: SegmentIdentity, place: JournalPlace = NOWHERE): number {
+  if (place.segment === segment) return place.offset;
+  return place.segment > segment ? Number.POSITIVE_INFINITY : 0;
 }
 
 function wordsOf(fault: unknown): string {

@@ -5,6 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import { EntryEncoder, type EntryKind } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
+import { headingText } from "./journal-identity.ts";
 
 /** With the time that a timer is late and a disk takes, the promised 5 ms. */
 const SYNC_DELAY_MS = 3;
@@ -18,6 +19,8 @@ const PIECE_BYTES = 128 * 1024;
 
 export interface WriterOptions {
   readonly folder: string;
+  /** The name of this run, which stands in every segment. */
+  readonly run: string;
   /** Number of the first segment to write; it is made with the first entry. */
   readonly firstSegment: number;
   /** A segment that is as long takes no more entries. */
@@ -88,7 +91,7 @@ export class JournalWriter {
     const taken = this.#options.disk.write(target.fd, this.#encoder.bytes, length, target.position);
     if (taken !== length) {
       this.#cut(target);
-      throw Object.assign(new Error(`the disk took ${taken} of ${length} bytes`), { code: "ENOSPC" });
+      throw tooFew(taken, length);
     }
     target.position += length;
     this.#written += length;
@@ -103,6 +106,12 @@ export class JournalWriter {
     this.#waiters.push({ upTo: this.#written, resolve });
     if (this.#syncing === null) this.#syncSoon();
     return promise;
+  }
+
+  /** Writes go to a new segment from here on; what was written is synced, and its file closed. */
+  retire(): void {
+    this.leaveSegment();
+    if (this.#retired.length > 0 && this.#syncing === null) this.#syncSoon();
   }
 
   /** Writes go to a new segment from here on. */
@@ -162,10 +171,28 @@ export class JournalWriter {
     const { disk, folder } = this.#options;
     for (let segment = this.#segment + 1; ; segment++) {
       try {
-        return { fd: disk.create(segmentPath(folder, segment)), number: segment, position: 0, zeroed: 0, zeroing: NOWHERE, quiet: Promise.resolve() };
+        const path = segmentPath(folder, segment);
+        const fd = disk.create(path);
+        return { fd, number: segment, position: this.#begin(fd, path, segment), zeroed: 0, zeroing: NOWHERE, quiet: Promise.resolve() };
       } catch (fault) {
         if ((fault as NodeJS.ErrnoException).code !== "EEXIST") throw fault;
       }
+    }
+  }
+
+  /** Writes the heading, and gives its length. Without it there is no segment. */
+  #begin(fd: number, path: string, segment: number): number {
+    const { disk, run } = this.#options;
+    const heading = new EntryEncoder();
+    const length = heading.encode("heading", headingText({ run, segment }));
+    try {
+      const taken = disk.write(fd, heading.bytes, length, 0);
+      if (taken !== length) throw tooFew(taken, length);
+      return length;
+    } catch (fault) {
+      disk.close(fd);
+      disk.remove(path);
+      throw fault;
     }
   }
 
@@ -199,15 +226,16 @@ export class JournalWriter {
     const full = this.#retired;
     this.#retired = [];
     const startedMs = clock.monotonic();
+    const isFolderSynced = this.#isFolderSynced;
+    this.#isFolderSynced = true;
     try {
-      const isFolderSynced = this.#isFolderSynced;
-      this.#isFolderSynced = true;
       await Promise.all([...full, ...(this.#open === null ? [] : [this.#open])].map(({ fd }) => disk.sync(fd)));
       if (!isFolderSynced) await disk.syncFolder(folder);
       this.#lastSyncMs = clock.monotonic() - startedMs;
     } catch (fault) {
       // a second sync of the same file would say that all is well (the system forgets what it could not write)
       this.leaveSegment();
+      this.#isFolderSynced &&= isFolderSynced;
       onSyncFault(fault);
     }
     for (const segment of full) await this.#close(segment);
@@ -217,6 +245,10 @@ export class JournalWriter {
     this.#waiters = waiting.filter((waiter) => waiter.upTo > upTo);
     for (const waiter of waiting) if (waiter.upTo <= upTo) waiter.resolve();
     if (this.#waiters.length > 0) this.#syncSoon();
-    else if (this.#written > upTo) this.#timer ??= setTimeout(this.#syncSoon, SYNC_DELAY_MS);
+    else if (this.#written > upTo || this.#retired.length > 0) this.#timer ??= setTimeout(this.#syncSoon, SYNC_DELAY_MS);
   }
+}
+
+function tooFew(taken: number, length: number): Error {
+  return Object.assign(new Error(`the disk took ${taken} of ${length} bytes`), { code: "ENOSPC" });
 }

@@ -5,16 +5,19 @@ import { GatewayError } from "../core/errors.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import type { EntryKind } from "./journal-entry.ts";
-import { type JournalPlace, reservePath, segmentPath } from "./journal-folder.ts";
+import { type JournalPlace, reservePath } from "./journal-folder.ts";
 import { closingText, openingText } from "./journal-row.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import type { Ledger, OpenEntry } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { RefusalAllowance } from "./refusal-allowance.ts";
 
+/** On a small disk a part of it: a segment is not removed before it is full, and what is set aside serves nobody else. */
 const SEGMENT_BYTES = 32 * 1024 * 1024;
+const SEGMENT_SHARE = 16;
 /** Closing rows of some thousand calls. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
+const RESERVE_SHARE = 8;
 /** How often a disk that was full is tried again. */
 const PROBE_MS = 500;
 /** Closing rows that wait in memory for room on the disk at most. */
@@ -22,6 +25,8 @@ const MAX_WAITING_ROWS = 10_000;
 
 export interface JournalOptions {
   readonly folder: string;
+  /** The name of this run: no other one has it. */
+  readonly run: string;
   readonly firstSegment: number;
   readonly settings: Pick<LedgerSettings, "sync" | "onFull">;
   readonly disk: JournalDisk;
@@ -47,6 +52,14 @@ export interface JournalStanding {
   readonly lastSyncMs: number | null;
 }
 
+/** A row in memory that the disk does not take. */
+interface WaitingRow {
+  readonly kind: EntryKind;
+  readonly text: string;
+  /** The first segment that may hold its opening; null: it has none. */
+  readonly openedIn: number | null;
+}
+
 interface Entry extends OpenEntry {
   text: string;
   /** Where its opening stands. */
@@ -59,9 +72,13 @@ export class Journal implements Ledger {
   readonly #allowance: RefusalAllowance;
   /** In the order of their segments. */
   readonly #open = new Set<Entry>();
+  readonly #reserveBytes: number;
   #fault: string | null = null;
+  /** What was written before the fault may not be on the disk. */
+  #isUnsynced = false;
+  #isReserveTold = false;
   #hasReserve = false;
-  #waiting: { readonly kind: EntryKind; readonly text: string }[] = [];
+  #waiting: WaitingRow[] = [];
   #probe: ReturnType<typeof setTimeout> | null = null;
   #isEnded = false;
   #rows = 0;
@@ -71,7 +88,10 @@ export class Journal implements Ledger {
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#allowance = new RefusalAllowance(options.clock);
-    this.#writer = new JournalWriter({ ...options, segmentBytes: options.segmentBytes ?? SEGMENT_BYTES, onSyncFault: (fault) => this.#failed(fault) });
+    const diskBytes = options.disk.size(options.folder);
+    this.#reserveBytes = options.reserveBytes ?? Math.min(RESERVE_BYTES, Math.floor(diskBytes / RESERVE_SHARE));
+    const segmentBytes = options.segmentBytes ?? Math.min(SEGMENT_BYTES, Math.floor(diskBytes / SEGMENT_SHARE));
+    this.#writer = new JournalWriter({ ...options, segmentBytes, onSyncFault: (fault) => this.#syncFailed(fault) });
   }
 
   /** Sets room aside; without room for that the journal begins as one whose disk is full. */
@@ -80,6 +100,7 @@ export class Journal implements Ledger {
     try {
       await this.#reserve();
     } catch (fault) {
+      this.#isReserveTold = true;
       this.#failed(fault);
     }
   }
@@ -115,7 +136,7 @@ export class Journal implements Ledger {
       return null;
     }
     if (entry !== null) this.#open.delete(entry as Entry);
-    this.#keep("closing", closingText(record));
+    this.#keep("closing", closingText(record), (entry as Entry | null)?.segment ?? null);
     return this.#options.settings.sync === "before_answer" ? this.#writer.synced() : null;
   }
 
@@ -124,9 +145,9 @@ export class Journal implements Ledger {
     return this.#writer.writtenTo;
   }
 
-  /** A closing row that recovery made. */
+  /** A closing row that recovery made; its opening may stand in any segment. */
   addUnsettled(record: CallRecord): void {
-    this.#keep("unsettled", closingText(record));
+    this.#keep("unsettled", closingText(record), 0);
   }
 
   synced(): Promise<void> {
@@ -134,20 +155,18 @@ export class Journal implements Ledger {
   }
 
   /**
-   * Every row of these segments has been shipped: the files go. Openings in them whose calls are still under way are written again first. False: that was not
-   * possible now.
+   * Every row of the segment has been shipped, and it may go. Openings in it whose calls are still under way are written again first. False: that was not possible
+   * now, or a row that ends one of its calls is not on the disk yet.
    */
-  async release(from: number, upTo: number): Promise<boolean> {
+  async mayRelease(segment: number): Promise<boolean> {
     for (const entry of this.#open) {
-      if (entry.segment > upTo) break;
+      if (entry.segment > segment) break;
       if (!this.#append("opening", entry.text)) return false;
       this.#open.delete(entry);
       this.#open.add(Object.assign(entry, { segment: this.#writer.segment }));
     }
     await this.#writer.synced();
-    if (this.#fault !== null) return false;
-    for (let segment = from; segment <= upTo; segment++) this.#options.disk.remove(segmentPath(this.#options.folder, segment));
-    return true;
+    return !this.#isUnsynced && !this.#waiting.some(({ openedIn }) => openedIn !== null && openedIn <= segment);
   }
 
   /** Nothing is told to it any more. What was written is on the disk when it resolves. */
@@ -160,9 +179,9 @@ export class Journal implements Ledger {
   }
 
   /** Writes a row that must not be lost; what the disk does not take waits in memory. */
-  #keep(kind: EntryKind, text: string): void {
+  #keep(kind: EntryKind, text: string, openedIn: number | null): void {
     if (this.#append(kind, text)) return;
-    if (this.#waiting.length < MAX_WAITING_ROWS) this.#waiting.push({ kind, text });
+    if (this.#waiting.length < MAX_WAITING_ROWS) this.#waiting.push({ kind, text, openedIn });
     else this.#lost += 1;
   }
 
@@ -185,11 +204,20 @@ export class Journal implements Ledger {
     throw new GatewayError("ledger_unavailable", "The ledger cannot be written, and no call runs without it.", { headers: { "retry-after": "1" }, detail: this.#fault ?? "" });
   }
 
+  #syncFailed(fault: unknown): void {
+    this.#isUnsynced = true;
+    this.#failed(fault);
+  }
+
   #failed(fault: unknown): void {
-    const words = fault instanceof Error ? fault.message : String(fault);
+    const words = wordsOf(fault);
     const isNew = this.#fault === null;
     this.#fault = words;
-    if (isNew) this.#options.onFault(words);
+    if (isNew) {
+      this.#options.onFault(words);
+      // what has been shipped of the segment makes room when it goes, and it goes when it takes no more rows
+      this.#writer.retire();
+    }
     if (!this.#isEnded) this.#probe ??= setTimeout(() => void this.#tryAgain(), this.#options.probeMs ?? PROBE_MS);
   }
 
@@ -198,10 +226,14 @@ export class Journal implements Ledger {
       if (this.#retryWaiting() && !this.#hasReserve) await this.#reserve();
       if (this.#waiting.length === 0 && this.#hasReserve) {
         this.#fault = null;
+        this.#isUnsynced = this.#isReserveTold = false;
         this.#options.onMended(this.#lost === 0 ? "no row was lost" : `${this.#lost} rows were lost`);
       }
-    } catch {
-      // it is as it was
+    } catch (fault) {
+      // there may be room for rows by now, and not for what is set aside
+      this.#fault = wordsOf(fault);
+      if (!this.#isReserveTold) this.#options.onFault(this.#fault);
+      this.#isReserveTold = true;
     }
     this.#probe = null;
     if (this.#fault !== null && !this.#isEnded) this.#failed(this.#fault);
@@ -218,9 +250,9 @@ export class Journal implements Ledger {
   }
 
   async #reserve(): Promise<void> {
-    const { disk, folder, reserveBytes = RESERVE_BYTES } = this.#options;
+    const { disk, folder } = this.#options;
     try {
-      await disk.reserve(reservePath(folder), reserveBytes);
+      await disk.reserve(reservePath(folder), this.#reserveBytes);
       this.#hasReserve = true;
     } catch (fault) {
       disk.remove(reservePath(folder));
@@ -235,4 +267,8 @@ export class Journal implements Ledger {
     this.#options.disk.remove(reservePath(this.#options.folder));
     return true;
   }
+}
+
+function wordsOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault);
 }

@@ -5,13 +5,15 @@ import { incomingOf, ingestCalls } from "./call-ingest.ts";
 import { findCall, prune, storedCall } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
+import { findPlaces } from "./journal-places.ts";
 import { searchCalls } from "./log-search.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 /** `reports`: what long reads go to; `close` closes both. */
 export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>, close: () => Promise<void>): CallStore {
   return {
-    ingest: (rows) => ingestCalls(db, rows.map(incomingOf)),
+    ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place),
+    places: (journal, runs) => findPlaces(db, journal, runs),
     findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
     searchCalls: (page, filter) => searchCalls(reports, page, filter),
     contentKey: (tenantId, sealed) => contentKey(db, tenantId, sealed),

@@ -1,8 +1,9 @@
 // What stands in a ledger's folder, also beside a process that writes it: for `dragoman ledger` and for metrics.
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import { type JournalPlace, readShipped, segmentPath, segmentsOf } from "./journal-folder.ts";
-import { type Damage, inspectJournal } from "./journal-recovery.ts";
+import { type JournalPlace, segmentPath, segmentsOf, setAsideOf, slotsOf } from "./journal-folder.ts";
+import { type Damage, type Gap, inspectJournal } from "./journal-recovery.ts";
+import { readState } from "./journal-state.ts";
 
 export interface LedgerStatus {
   readonly folder: string;
@@ -14,6 +15,10 @@ export interface LedgerStatus {
   readonly openings: number;
   readonly unsettled: number;
   readonly damages: readonly Damage[];
+  /** Segments that are missing. */
+  readonly gaps: readonly Gap[];
+  /** Files that were set aside because something in them cannot be read. */
+  readonly setAside: readonly string[];
 }
 
 /** Bytes behind the place; files may go while they are counted. `writtenTo`: how far the one that is written to has come. */
@@ -33,13 +38,12 @@ function sizeOf(folder: string, segment: number): number {
 
 /** One for each process that has a folder there. Throws the system's error. */
 export function ledgerStatus(ledgerFolder: string): readonly LedgerStatus[] {
-  return readdirSync(ledgerFolder)
-    .filter((name) => /^\d{1,2}$/.test(name))
-    .toSorted((one, other) => Number(one) - Number(other))
-    .map((name) => {
-      const folder = join(ledgerFolder, name);
-      const { closings, openings, unsettled, damages, sizes } = inspectJournal(folder);
-      const bytes = sizes.values().reduce((sum, size) => sum + size, 0);
-      return { folder, segments: sizes.size, bytes, unshippedBytes: unshippedOf(sizes, readShipped(folder)), closings, openings: openings.length, unsettled, damages };
-    });
+  return slotsOf(ledgerFolder).map((name) => {
+    const folder = join(ledgerFolder, name);
+    const state = readState(folder);
+    const { closings, openings, unsettled, damages, gaps, sizes } = inspectJournal(folder, { state });
+    const bytes = sizes.values().reduce((sum, size) => sum + size, 0);
+    const unshipped = unshippedOf(sizes, state?.shipped ?? { segment: 0, offset: 0 });
+    return { folder, segments: sizes.size, bytes, unshippedBytes: unshipped, closings, openings: openings.length, unsettled, damages, gaps, setAside: setAsideOf(folder) };
+  });
 }

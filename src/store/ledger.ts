@@ -1,5 +1,6 @@
 // The ports of the ledger (decisions 11.2): what a call tells it, and where its rows go. What keeps the rows on disk in between is journal.ts.
 import type { CallRecord } from "../core/record.ts";
+import type { JournalPlace } from "./journal-folder.ts";
 
 /** A call that was admitted and has not ended. Whoever opened it closes it. */
 export interface OpenEntry {
@@ -33,11 +34,24 @@ export interface LedgerRow {
   readonly settled: boolean;
 }
 
+/** A place behind a row of a journal: everything before it in the same run has been taken. */
+export interface ShippedPlace extends JournalPlace {
+  readonly journal: string;
+  readonly run: string;
+  /** Rows of the journal up to there, over all of its runs. */
+  readonly rows: number;
+  /** When the call of the last of them began, in milliseconds since 1970. */
+  readonly lastMs: number;
+}
+
 /** Where rows go in the end. */
 export interface LedgerSink {
   /**
-   * All of them, or it rejects and none; a row whose trace id is there already changes nothing, but for a settled one in the place of one that is not. The same rows come again after a failure, and after a crash.
-   * Two thousand at a time at most, of some megabytes together, one batch after the other.
+   * All of them together with the place behind the last one, or it rejects and none; a row whose trace id is there already changes nothing, but for a settled one in
+   * the place of one that is not. The same rows come again after a failure. Two thousand at a time at most, of some megabytes together, one batch after the other.
+   * `place` is left out for a row that is taken ahead of others.
    */
-  ingest(rows: readonly LedgerRow[]): Promise<void>;
+  ingest(rows: readonly LedgerRow[], place?: ShippedPlace): Promise<void>;
+  /** What it has taken last of the journal, and of each of the runs, in any order; nothing of those that it knows nothing of. */
+  places(journal: string, runs: readonly string[]): Promise<readonly ShippedPlace[]>;
 }

@@ -2,7 +2,7 @@
 // Written for SQLite and PostgreSQL alike. Composite foreign keys keep every row inside its tenant, whatever the code above gets wrong.
 import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
-import { createCalls, createContents, createLookUps } from "./call-schema.ts";
+import { createCalls, createContents, createLookUps, createPlaces } from "./call-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
@@ -109,6 +109,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0013-contents": { up: createContents },
   "0014-events": { up: createEvents },
   "0015-operators": { up: addOperators },
+  "0016-journal-places": { up: createPlaces },
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */

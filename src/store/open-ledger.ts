@@ -1,16 +1,19 @@
 // The ledger of one process: a folder of the journal for itself, what an earlier process left in it, and what ships its rows. Several processes on one data folder
 // have a folder each (docs/decisions/0019); what one leaves behind that does not come back is taken over by the others.
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import type { CallRecord } from "../core/record.ts";
 import { Journal, type JournalStanding } from "./journal.ts";
 import { type JournalDisk, systemDisk } from "./journal-disk.ts";
-import { type FolderLock, lockFolder, segmentPath, segmentsOf } from "./journal-folder.ts";
-import { cutTorn, inspectJournal } from "./journal-recovery.ts";
+import { type FolderLock, type JournalPlace, lockFolder, lockPath, segmentPath, segmentsOf, setAsidePath, slotsOf } from "./journal-folder.ts";
+import { identityOf, newRandomName } from "./journal-identity.ts";
+import { moment, tellMissing } from "./journal-missing.ts";
+import { cutTorn, inspectJournal, type JournalFindings } from "./journal-recovery.ts";
 import { unsettledRecord } from "./journal-row.ts";
+import { earlierNumber, type JournalState, lockIdentity, readState, writeState } from "./journal-state.ts";
 import { JournalledCounts } from "./journalled-counts.ts";
-import { JournalShipper } from "./journal-shipper.ts";
+import { JournalShipper, type Progress } from "./journal-shipper.ts";
 import type { Ledger, LedgerSink } from "./ledger.ts";
 import type { JournalledCount } from "./limit-counts.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
@@ -32,6 +35,7 @@ export interface LedgerOptions {
   /** From when on the rows of processes that have ended are looked through for what limits counted, in milliseconds since 1970; never, if left out. */
   readonly countedSinceMs?: number;
   readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
+  readonly segmentBytes?: number;
 }
 
 export interface LedgerStanding extends JournalStanding {
@@ -84,6 +88,9 @@ interface OpenJournal {
   readonly journal: Journal;
   readonly shipper: JournalShipper;
   readonly recovered: readonly CallRecord[];
+  readonly keep: (progress: Progress | null) => Promise<void>;
+  /** Removes a segment, or sets it aside where something in it cannot be read. */
+  readonly drop: (segment: number, isDamaged: boolean) => void;
 }
 
 /** The first that no other process holds. */
@@ -100,14 +107,14 @@ function ownFolder(folder: string): { readonly slot: string; readonly lock: Fold
 }
 
 /** Recovers what an earlier process left. Throws StoreError. */
-async function openJournal({ settings, sink, clock, disk = systemDisk, countedSinceMs, tell }: LedgerOptions, folder: string, lock: FolderLock, counts = new JournalledCounts()): Promise<OpenJournal> {
-  const findings = findingsOf(folder, countedSinceMs, counts.hear);
-  for (const { segment, offset, bytes, isTail } of findings.damages) {
-    const isTorn = isTail && segment === findings.lastSegment;
-    tell(isTorn ? "warn" : "error", isTorn ? "the ledger ended in an entry that was being written; it is cut" : "the ledger is damaged; what stood there is lost", { file: segmentPath(folder, segment), offset, bytes });
-  }
+async function openJournal({ settings, sink, clock, disk = systemDisk, countedSinceMs, tell, segmentBytes }: LedgerOptions, folder: string, lock: FolderLock, counts = new JournalledCounts()): Promise<OpenJournal> {
+  const found = findingsOf(folder, countedSinceMs, counts.hear);
+  const { findings } = found;
+  tellFindings(folder, found, tell);
+  const run = newRandomName();
+  const state = openState(found, folder, disk);
   const journal = new Journal({
-    folder, firstSegment: findings.lastSegment + 1, settings, disk, clock,
+    folder, run, firstSegment: state.firstSegment, settings, disk, clock, ...(segmentBytes !== undefined && { segmentBytes }),
     onFault: (words) => tell("error", `the ledger cannot be written: ${words}; new calls ${settings.onFull === "refuse" ? "are refused" : "run without a row"} (ledger.on_full)`),
     onMended: (words) => tell("warn", `the ledger can be written again: ${words}`),
   });
@@ -116,25 +123,103 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, countedSi
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
   if (recovered.length > 0) tell("warn", "calls were under way when an earlier process ended; they are charged with what was reserved for them", { calls: recovered.length });
-  const shipper = new JournalShipper({ folder, sink, clock, writtenTo: () => journal.writtenTo, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => tell("error", words) });
-  return { folder, lock, journal, shipper, recovered };
+  const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
+  // on a full disk it is kept when there is room
+  await keep(null).catch(() => {});
+  const damaged = new Set(findings.damages.filter(({ segment, isTail }) => !isTail || segment !== findings.lastSegment).map(({ segment }) => segment));
+  const drop = (segment: number, isDamaged: boolean): void => {
+    const path = segmentPath(folder, segment);
+    if (!isDamaged && !damaged.has(segment)) return disk.remove(path);
+    const kept = setAsidePath(folder, segment, identityOf(folder, segment)?.run ?? "", "whole");
+    disk.rename(path, kept);
+    tell("error", "a segment of the ledger holds what cannot be read; its other rows are in the database, and it is set aside", { file: kept });
+  };
+  const shipper = new JournalShipper({
+    folder, journal: state.name, run, ...(found.state !== null && { earlierName: found.state.journal }), sink, clock, disk, keep, writtenTo: () => journal.writtenTo,
+    release: async (segment, isDamaged) => {
+      if (!(await journal.mayRelease(segment))) return false;
+      drop(segment, isDamaged);
+      return true;
+    },
+    onLearned: (last, shippedOf) => tellMissing({ folder, state: found.state, last, shippedOf, findings }, tell),
+    onProblem: (words) => tell("error", words),
+  });
+  return { folder, lock, journal, shipper, recovered, keep, drop };
 }
 
-function findingsOf(folder: string, countedSinceMs: number | undefined, hear: (text: string) => void): ReturnType<typeof inspectJournal> {
+interface Found {
+  readonly findings: JournalFindings;
+  /** What the journal had kept of itself; null: nothing that can be read. */
+  readonly state: JournalState | null;
+  readonly lock: string;
+}
+
+function findingsOf(folder: string, countedSinceMs: number | undefined, hear: (text: string) => void): Found {
   try {
-    const findings = inspectJournal(folder, countedSinceMs, hear);
+    const state = readState(folder);
+    const findings = inspectJournal(folder, { state, hear, ...(countedSinceMs !== undefined && { sinceMs: countedSinceMs }) });
     cutTorn(folder, findings);
-    return findings;
+    return { findings, state, lock: lockIdentity(folder) };
   } catch (error) {
     throw new StoreError("unusable", `The ledger in ${folder} cannot be read (${(error as { readonly code?: string }).code ?? String(error)}).`, error);
   }
 }
 
-/** Files that hold nothing more go. */
-async function endJournal({ folder, lock, journal, shipper }: OpenJournal): Promise<void> {
+function tellFindings(folder: string, { findings, state, lock }: Found, tell: LedgerOptions["tell"]): void {
+  for (const { segment, offset, bytes, isTail } of findings.damages) {
+    const isTorn = isTail && segment === findings.lastSegment;
+    tell(isTorn ? "warn" : "error", isTorn ? "the ledger ended in an entry that was being written; it is cut" : "the ledger is damaged; what stood there is lost", { file: segmentPath(folder, segment), offset, bytes });
+  }
+  for (const { from, to } of findings.gaps) tell("error", "segments of the ledger are missing; rows in them that the database does not have are lost", { from: segmentPath(folder, from), to: segmentPath(folder, to) });
+  if (isCopy(state, lock))
+    tell("warn", "this ledger is a copy: of a backup that was restored, or of a folder that was moved. What the original recorded later is not in it", { folder, last_call: moment(Math.max(findings.lastMs, state?.shipped?.lastMs ?? 0)) });
+}
+
+function isCopy(state: JournalState | null, lock: string): boolean {
+  return state !== null && state.lock !== lock;
+}
+
+interface OpenState {
+  readonly name: string;
+  readonly firstSegment: number;
+  /** Rejects with the system's error. */
+  keep(written: JournalPlace, progress: Progress | null): Promise<void>;
+}
+
+/** A copy goes on under a name of its own, because the original may go on as well. Numbers go on in any case. */
+function openState({ findings, state, lock }: Found, folder: string, disk: JournalDisk): OpenState {
+  const own = isCopy(state, lock) ? null : state;
+  const firstSegment = Math.max(findings.lastSegment + 1, earlierNumber(folder) + 1, freeBehind(state?.written ?? null), freeBehind(state?.shipped ?? null));
+  const name = own?.journal ?? newRandomName();
+  let shipped = own?.shipped ?? null;
+  return {
+    name,
+    firstSegment,
+    async keep(written, progress) {
+      if (progress !== null) {
+        const { place, rows, lastMs } = progress;
+        shipped = place === null && shipped === null ? null : { segment: 0, offset: 0, ...shipped, ...place, rows, lastMs };
+      }
+      await writeState(disk, folder, { journal: name, lock, first: own?.first ?? firstSegment, written, shipped });
+    },
+  };
+}
+
+/** The first number that nothing was written to. */
+function freeBehind(place: JournalPlace | null): number {
+  return place === null ? 1 : place.segment + (place.offset > 0 ? 1 : 0);
+}
+
+/** Files that hold nothing more go, once it is kept that they may. */
+async function endJournal({ folder, lock, journal, shipper, keep, drop }: OpenJournal): Promise<void> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
-  if (isShipped && journal.standing().openCalls === 0 && unshippedBytes(folder, shipper.place) === 0) for (const segment of segmentsOf(folder)) rmSync(segmentPath(folder, segment), { force: true });
+  const { openCalls, waitingRows } = journal.standing();
+  const { progress } = shipper;
+  if (isShipped && progress !== null && openCalls === 0 && waitingRows === 0 && unshippedBytes(folder, shipper.place) === 0) {
+    await keep({ ...progress, place: journal.writtenTo }).catch(() => {});
+    for (const segment of segmentsOf(folder)) drop(segment, false);
+  }
   lock.release();
 }
 
@@ -144,7 +229,7 @@ function hearOthers(folder: string, ownSlot: string, sinceMs: number, counts: Jo
     const lock = slot === ownSlot ? null : lockFolder(join(folder, slot));
     if (lock === null) continue;
     try {
-      inspectJournal(join(folder, slot), sinceMs, counts.hear);
+      inspectJournal(join(folder, slot), { sinceMs, hear: counts.hear });
     } catch {
       // whoever takes it over tells what is wrong with it
     }
@@ -152,16 +237,12 @@ function hearOthers(folder: string, ownSlot: string, sinceMs: number, counts: Jo
   }
 }
 
-function slotsOf(folder: string): readonly string[] {
-  return readdirSync(folder).filter((name) => /^\d{1,2}$/.test(name));
-}
-
 /** Ships what processes left that do not run any more. Never rejects: the next look finds what this one did not. */
 async function adoptOthers(options: LedgerOptions, ownSlot: string): Promise<void> {
   try {
     for (const slot of slotsOf(options.folder).filter((name) => name !== ownSlot)) {
       const folder = join(options.folder, slot);
-      if (!existsSync(join(folder, "lock")) || segmentsOf(folder).length === 0) continue;
+      if (!existsSync(lockPath(folder)) || segmentsOf(folder).length === 0) continue;
       const lock = lockFolder(folder);
       if (lock === null) continue;
       options.tell("info", "rows of the ledger that another process left are taken over", { folder });

@@ -16,10 +16,14 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
   const writer = threadOf({ file: path, role: "write" });
   const reader = threadOf({ file: path, role: "read" });
   return {
-    ingest: async (rows) => {
+    ingest: async (rows, place) => {
       // they wait in the ledger: in a file that was removed they would be lost
       demand();
-      if (rows.length > 0) await writer.ask("ingest", writtenRows(rows));
+      if (rows.length > 0) await writer.ask("ingest", writtenRows(rows), place);
+    },
+    places: async (journal, runs) => {
+      demand();
+      return await writer.ask("places", journal, runs);
     },
     prune: (before) => writer.ask("prune", before),
     findCall: async (traceId, tenantId) => storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),

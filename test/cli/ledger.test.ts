@@ -1,10 +1,12 @@
 // `dragoman ledger status` and `verify`: what the journal holds, beside a process that writes it, and what is damaged.
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { segmentPath } from "../../src/store/journal-folder.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
+import { openLedger } from "../../src/store/open-ledger.ts";
 import { runCli } from "../harness/gateway-process.ts";
-import { aCall, ended, newFolder, newJournal } from "../store/ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, testSink } from "../store/ledger-parts.ts";
 
 const run = async (command: string, data: string) => {
   const { code, stdout, stderr } = await runCli(["ledger", command, "--data", data, "--json"]);
@@ -29,9 +31,47 @@ test("[d11.2] status counts ended and open calls and what has not been shipped; 
   writeFileSync(path, Buffer.concat([bytes, Buffer.from("torn")]));
   const { code, told } = await run("verify", data);
   expect(code).toBe(1);
-  expect(told).toMatchObject([{ damages: [{ file: path, offset: 0, tail: false }, { file: path, offset: bytes.length, bytes: 4, tail: true }] }]);
+  expect(told).toMatchObject([{ damages: [{ file: path, offset: 67, tail: false }, { file: path, offset: bytes.length, bytes: 4, tail: true }] }]);
   await journal.end();
 });
+
+test("[d11.2] verify finds a segment that is missing, between others, before and behind them, and what was set aside", async () => {
+  const data = newFolder();
+  const folder = join(data, "ledger");
+  const sink = testSink();
+  sink.refuses = () => true;
+  const open = () => openLedger({ folder, settings: { sync: "background", onFull: "refuse" }, sink, clock: systemClock, segmentBytes: 1500, tell: () => {} });
+  const ledger = await open();
+  for (let count = 0; count < 12; count++) {
+    const call = aCall();
+    void ledger.close(ledger.open(call), ended(call));
+  }
+  await ledger.end();
+  const own = join(folder, "0");
+  const segments = segmentsOf(own);
+  expect(await run("verify", data)).toMatchObject({ code: 0, told: [] });
+  const whole = segments.map((segment) => [segmentPath(own, segment), readFileSync(segmentPath(own, segment))] as const);
+  const [first, , third, fourth] = whole.map(([path]) => path);
+  const last = whole.at(-1)![0];
+  for (const gone of [[first!], [third!, fourth!], [last]]) {
+    for (const path of gone) rmSync(path);
+    expect(await run("verify", data)).toMatchObject({ code: 1, told: [{ missing: [{ from: gone[0], to: gone.at(-1) }] }] });
+    for (const [path, bytes] of whole) writeFileSync(path, bytes);
+  }
+  // damage in the middle of one: what can be read is shipped, and the file stays
+  const [path, bytes] = whole[2]!;
+  const broken = Buffer.from(bytes);
+  broken[Math.floor(broken.length / 2)]! ^= 4;
+  writeFileSync(path, broken);
+  sink.refuses = () => false;
+  const again = await open();
+  await again.end();
+  expect(segmentsOf(own)).toEqual([]);
+  expect(sink.rows.size).toBeGreaterThanOrEqual(11);
+  const aside = readdirSync(own).find((name) => name.endsWith(".damaged"))!;
+  expect(readFileSync(join(own, aside))).toEqual(broken);
+  expect(await run("verify", data)).toMatchObject({ code: 1, told: [{ missing: [], set_aside: [join(own, aside)] }] });
+}, 60_000);
 
 test("a folder without a ledger is told with its cure", async () => {
   const { code, stderr } = await run("status", newFolder());

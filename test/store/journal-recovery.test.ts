@@ -1,17 +1,17 @@
 // What a start finds after a crash: cut and flipped bytes at every offset, calls without an end, each once.
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
-import { EntryEncoder, readEntry } from "../../src/store/journal-entry.ts";
+import { EntryEncoder, type JournalEntry, readEntry } from "../../src/store/journal-entry.ts";
 import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { inspectJournal } from "../../src/store/journal-recovery.ts";
 import { unsettledRecord } from "../../src/store/journal-row.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
-import { aCall, ended, newFolder, newJournal, testSink, touch, until } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, release, testSink, touch, until } from "./ledger-parts.ts";
 
-/** Three calls, the second of which did not end; its bytes and where each entry begins. */
+/** Three calls, the second of which did not end, without a heading as an earlier version wrote them; the bytes and where each entry begins. */
 async function written(): Promise<{ readonly bytes: Buffer; readonly starts: readonly number[] }> {
   const folder = newFolder();
   const journal = newJournal(folder);
@@ -20,7 +20,7 @@ async function written(): Promise<{ readonly bytes: Buffer; readonly starts: rea
   void journal.close(entries[0]!, ended(calls[0]!));
   void journal.close(entries[2]!, ended(calls[2]!));
   await journal.end();
-  const bytes = readFileSync(segmentPath(folder, 1));
+  const bytes = withoutHeading(readFileSync(segmentPath(folder, 1)));
   const starts: number[] = [];
   for (let at = 0; at < bytes.length; ) {
     starts.push(at);
@@ -29,12 +29,18 @@ async function written(): Promise<{ readonly bytes: Buffer; readonly starts: rea
   return { bytes, starts };
 }
 
+function withoutHeading(bytes: Buffer): Buffer {
+  const heading = readEntry(bytes, 0) as JournalEntry;
+  expect(heading.kind).toBe("heading");
+  return bytes.subarray(heading.end);
+}
+
 function textsOf(bytes: Buffer, starts: readonly number[]): readonly string[] {
   return starts.map((start) => (readEntry(bytes, start) as { readonly text: string }).text);
 }
 
 /** A database that is down. */
-const DOWN: LedgerSink = { ingest: () => Promise.reject(new Error("down")) };
+const DOWN: LedgerSink = { ingest: () => Promise.reject(new Error("down")), places: () => Promise.reject(new Error("down")) };
 
 /** Texts of the entries that a reader finds. */
 function found(bytes: Buffer, folder: string): ReturnType<typeof inspectJournal> {
@@ -109,7 +115,7 @@ test("[d11.2] what further attempts have reserved is charged too", async () => {
   const { openings } = inspectJournal(folder);
   expect(openings.map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
   while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
-  await journal.release(1, 2);
+  for (const segment of [1, 2]) await release(folder, journal, segment);
   expect(inspectJournal(folder).openings.filter((opening) => opening.includes(call.traceId)).map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
   await journal.end();
 });
@@ -173,6 +179,50 @@ describe("a start after a crash", () => {
       await ledger.end();
     }
     expect(inspectJournal(join(folder, "0"))).toMatchObject({ openings: [], unsettled: underWay.length });
+  });
+
+  test("[d11.2] a folder of an earlier version that had lost track of its rows ships all of them, once", async () => {
+    const folder = newFolder();
+    const { whole, underWay } = crashed(folder);
+    const own = join(folder, "0");
+    for (const segment of segmentsOf(own)) writeFileSync(segmentPath(own, segment), withoutHeading(readFileSync(segmentPath(own, segment))));
+    // a place in a journal that is gone, which that version took for one in this
+    writeFileSync(join(own, "shipped"), "10 176605\n");
+    const sink = testSink();
+    const first = await start(folder, sink);
+    await until(() => sink.rows.size === whole.length + underWay.length, "all rows");
+    const call = aCall();
+    void first.ledger.close(first.ledger.open(call), ended(call));
+    expect(segmentsOf(own).at(-1)).toBeGreaterThan(10);
+    await first.ledger.end();
+    expect(existsSync(join(own, "shipped"))).toBe(false);
+    expect(sink.rows.size).toBe(whole.length + underWay.length + 1);
+    expect(first.told.filter((words) => words.includes("missing") || words.includes("copy") || words.includes("damaged"))).toEqual([]);
+    // and the next start says nothing more of it
+    const second = await start(folder, sink);
+    await second.ledger.end();
+    expect(second.told).toEqual([]);
+  });
+
+  test("[d11.2] numbers of segments never go back, and a place in one run is not taken for a place in another", async () => {
+    const folder = newFolder();
+    const own = join(folder, "0");
+    const sink = testSink();
+    const numbers: number[] = [];
+    for (let run = 1; run <= 4; run++) {
+      const { ledger, told } = await start(folder, sink);
+      for (let count = 0; count < run; count++) {
+        const call = aCall();
+        void ledger.close(ledger.open(call), ended(call));
+      }
+      numbers.push(...segmentsOf(own));
+      await ledger.end();
+      expect(segmentsOf(own)).toEqual([]);
+      expect(told).toEqual([]);
+    }
+    expect(sink.rows.size).toBe(1 + 2 + 3 + 4);
+    expect(numbers).toEqual([1, 2, 3, 4]);
+    expect([...sink.taken.values()].map(({ rows }) => rows)).toEqual([1, 3, 6, 10]);
   });
 
   test("two processes on one folder keep apart, and the rows of one that died are taken over by the next start beside", async () => {

@@ -1,15 +1,14 @@
 // Rows on their way from the journal to the database: once, in order, however often the database is down.
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { systemClock } from "../../src/core/clock.ts";
-import { readShipped, rejectedPath, segmentPath, segmentsOf, writeShipped } from "../../src/store/journal-folder.ts";
-import type { LedgerRow } from "../../src/store/ledger.ts";
+import { rejectedPath, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
+import type { LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Journal } from "../../src/store/journal.ts";
 import { JournalShipper } from "../../src/store/journal-shipper.ts";
-import { aCall, ended, newFolder, newJournal, testSink, type TestSink, until } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, shipperParts, testSink, type TestSink, until } from "./ledger-parts.ts";
 
 function shipperOf(folder: string, journal: Journal, sink: TestSink, problems: string[] = []): JournalShipper {
-  return new JournalShipper({ folder, sink, clock: systemClock, writtenTo: () => journal.writtenTo, release: (from, upTo) => journal.release(from, upTo), onProblem: (words) => problems.push(words), pollMs: 2 });
+  return new JournalShipper(shipperParts(folder, journal, sink, problems));
 }
 
 function calls(journal: Journal, count: number): readonly string[] {
@@ -85,10 +84,10 @@ describe("shipping", () => {
     const ids = calls(journal, 300);
     const first = shipperOf(folder, journal, sink);
     expect(await first.drain(5000)).toBe(true);
-    const place = readShipped(folder);
-    expect(place).toEqual(journal.writtenTo);
-    // a crash before the place was written down
-    await writeShipped(folder, { segment: 1, offset: 0 });
+    const [[run, place]] = [...sink.taken] as [[string, ShippedPlace]];
+    expect(place).toMatchObject({ ...journal.writtenTo, rows: 300 });
+    // a crash before the answer of the database came
+    sink.taken.set(run, { ...place, offset: 0, rows: 0 });
     const more = calls(journal, 50);
     const second = shipperOf(folder, journal, sink);
     expect(await second.drain(5000)).toBe(true);
@@ -106,9 +105,9 @@ describe("shipping", () => {
     const sink = testSink();
     const ids = calls(journal, 3);
     let hangs = true;
-    const hanging = { ingest: (rows: readonly LedgerRow[]) => (hangs ? new Promise<void>(() => {}) : sink.ingest(rows)) };
+    const hanging: LedgerSink = { ...sink, ingest: (rows, place) => (hangs ? new Promise<void>(() => {}) : sink.ingest(rows, place)) };
     const problems: string[] = [];
-    const options = { folder, sink: hanging, clock: systemClock, writtenTo: () => journal.writtenTo, release: () => Promise.resolve(false), onProblem: (words: string) => void problems.push(words), pollMs: 1, backoffMs: 1 };
+    const options = { ...shipperParts(folder, journal, hanging, problems), pollMs: 1, backoffMs: 1 };
     const shipper = new JournalShipper({ ...options, answerMs: 10 });
     shipper.start();
     await until(() => problems.length > 0, "a problem");
@@ -134,13 +133,47 @@ describe("shipping", () => {
     const poison = ids[2]!;
     sink.refuses = (rows) => rows.some(({ record }) => record.traceId === poison);
     const problems: string[] = [];
-    const clock = { ...systemClock };
-    const shipper = new JournalShipper({ folder, sink, clock, writtenTo: () => journal.writtenTo, release: () => Promise.resolve(false), onProblem: (words) => problems.push(words), pollMs: 1, backoffMs: 1 });
+    const shipper = new JournalShipper({ ...shipperParts(folder, journal, sink, problems), pollMs: 1, backoffMs: 1 });
     shipper.start();
     await until(() => sink.rows.size === 4, "the other rows");
     await shipper.end();
     expect(readFileSync(rejectedPath(folder), "utf8")).toContain(poison);
     expect(problems.at(-1)).toContain(poison);
+    await journal.end();
+  });
+
+  test("[d11.2] a database that is down for long has no row set aside, however few wait, and takes them all when it is back", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const sink = testSink();
+    const ids = calls(journal, 3);
+    let isDown = true;
+    sink.refuses = () => isDown;
+    const shipper = new JournalShipper({ ...shipperParts(folder, journal, sink), pollMs: 1, backoffMs: 0.01 });
+    shipper.start();
+    // single rows are tried by then, more often than a row that is refused alone
+    await until(() => sink.batches.length > 40, "many tries");
+    expect(existsSync(rejectedPath(folder))).toBe(false);
+    isDown = false;
+    await until(() => sink.rows.size === ids.length, "all rows");
+    await shipper.end();
+    expect(existsSync(rejectedPath(folder))).toBe(false);
+    await journal.end();
+  });
+
+  test("[d11.2] a database that comes back between two tries has no row set aside", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const sink = testSink();
+    const ids = calls(journal, 3);
+    let first = 0;
+    // down until the row behind the first one is tried, to find out whether it is the row
+    sink.refuses = (rows) => rows[0]!.record.traceId === ids[0] && first++ < 25 && !rows.some(({ record }) => sink.rows.has(record.traceId)) && sink.rows.size === 0;
+    const shipper = new JournalShipper({ ...shipperParts(folder, journal, sink), pollMs: 1, backoffMs: 0.01 });
+    shipper.start();
+    await until(() => sink.rows.size === ids.length, "all rows");
+    await shipper.end();
+    expect(existsSync(rejectedPath(folder))).toBe(false);
     await journal.end();
   });
 

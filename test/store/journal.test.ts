@@ -5,7 +5,7 @@ import type { GatewayError } from "../../src/core/errors.ts";
 import { systemDisk } from "../../src/store/journal-disk.ts";
 import { lockFolder, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { cutTorn, inspectJournal } from "../../src/store/journal-recovery.ts";
-import { aCall, ended, newFolder, newJournal, testDisk, until } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, release, testDisk, until } from "./ledger-parts.ts";
 
 const codeOf = (act: () => unknown): string | null => {
   try {
@@ -199,7 +199,7 @@ describe("segments", () => {
     const long = aCall();
     const entry = journal.open(long);
     while (segmentsOf(folder).length < 4) void journal.close(journal.open(aCall()), ended(aCall()));
-    expect(await journal.release(1, 3)).toBe(true);
+    for (const segment of [1, 2, 3]) expect(await release(folder, journal, segment)).toBe(true);
     expect(segmentsOf(folder)[0]).toBe(4);
     expect(inspectJournal(folder).openings.some((opening) => opening.includes(long.traceId))).toBe(true);
     void journal.close(entry, ended(long));
@@ -226,7 +226,7 @@ describe("segments", () => {
     journal.open(aCall());
     while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
     disk.room = 0;
-    expect(await journal.release(1, 2)).toBe(false);
+    expect(await release(folder, journal, 1)).toBe(false);
     expect(segmentsOf(folder)).toEqual([1, 2, 3]);
     await journal.end();
   });

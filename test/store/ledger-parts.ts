@@ -8,8 +8,11 @@ import { newTraceId } from "../../src/core/ids.ts";
 import type { CallRecord, LimitTouch } from "../../src/core/record.ts";
 import { Journal, type JournalOptions } from "../../src/store/journal.ts";
 import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
+import { segmentPath } from "../../src/store/journal-folder.ts";
+import { newRandomName } from "../../src/store/journal-identity.ts";
 import { parseClosing } from "../../src/store/journal-row.ts";
-import type { LedgerRow, LedgerSink } from "../../src/store/ledger.ts";
+import type { ShipperOptions } from "../../src/store/journal-shipper.ts";
+import type { LedgerRow, LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
 
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
@@ -35,7 +38,19 @@ export function touch(unit: LimitTouch["unit"], reserved: number): LimitTouch {
 }
 
 export function newJournal(folder: string, more: Partial<JournalOptions> = {}): Journal {
-  return new Journal({ folder, firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk: systemDisk, clock: systemClock, onFault: () => {}, onMended: () => {}, reserveBytes: 4096, probeMs: 5, ...more });
+  return new Journal({ folder, run: newRandomName(), firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk: systemDisk, clock: systemClock, onFault: () => {}, onMended: () => {}, reserveBytes: 4096, probeMs: 5, ...more });
+}
+
+/** As a shipper is told to release one; damaged ones as well. */
+export async function release(folder: string, journal: Journal, segment: number): Promise<boolean> {
+  if (!(await journal.mayRelease(segment))) return false;
+  systemDisk.remove(segmentPath(folder, segment));
+  return true;
+}
+
+/** What a shipper needs of a journal. */
+export function shipperParts(folder: string, journal: Journal, sink: LedgerSink, problems: string[] = []): ShipperOptions {
+  return { folder, journal: "test", run: newRandomName(), sink, clock: systemClock, disk: systemDisk, writtenTo: () => journal.writtenTo, release: (segment) => release(folder, journal, segment), onProblem: (words) => problems.push(words), pollMs: 2 };
 }
 
 /** A disk whose room and faults the test says. */
@@ -94,6 +109,8 @@ export function testDisk(): TestDisk {
 
 export interface TestSink extends LedgerSink {
   readonly rows: Map<string, LedgerRow>;
+  /** By run. */
+  readonly taken: Map<string, ShippedPlace>;
   /** Of each call of `ingest`. */
   readonly batches: number[];
   /** Throws for batches that it refuses. */
@@ -104,11 +121,14 @@ export interface TestSink extends LedgerSink {
 export function testSink(): TestSink {
   const sink: TestSink = {
     rows: new Map(),
+    taken: new Map(),
     batches: [],
     refuses: () => false,
-    ingest(rows) {
+    places: (journal, runs) => Promise.resolve([...sink.taken.values()].filter((place) => place.journal === journal || runs.includes(place.run))),
+    ingest(rows, place) {
       sink.batches.push(rows.length);
       if (sink.refuses(rows)) return Promise.reject(new Error("the database is down"));
+      if (place !== undefined) sink.taken.set(place.run, place);
       for (const row of rows) if (!sink.rows.has(row.record.traceId)) sink.rows.set(row.record.traceId, row);
       return Promise.resolve();
     },
