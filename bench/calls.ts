@@ -74,7 +74,7 @@ function record(number: number, rows: number): CallRecord {
     provider: model % 4 === 0 ? "anthropic" : "openai", model: MODELS[model]!, stream: mixed % 2 === 0, explained: false, status: failed ? 502 : 200, code: failed ? "upstream_error" : null, errorDetail: null,
     fates: { temperature: "native", max_completion_tokens: "native" }, messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
     attempts: [{ provider: "openai", vendor: "openai", model: "model", status: failed ? 500 : 200, code: failed ? "upstream_error" : null, round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, nativeCode: null, retryAfterMs: null, headMs: 320, firstContentMs: 400, totalMs: 1500 }],
-    finishReasons: ["stop"], nativeFinishReasons: [], usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }, usageSource: failed ? null : "provider",
+    finishReasons: ["stop"], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, unnamedUsage: null, usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }, usageSource: failed ? null : "provider",
     cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" }, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: { team: "search", session: `s${mixed % 50_000}` },
     firstContentMs: 400, totalMs: mixed % 20_000, ownMs: 0.2,
   };

@@ -1,11 +1,14 @@
 // The usage of several answers as one: every figure that they have, added up.
 import type { Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
+import { withUnnamedOf } from "../core/usage.ts";
 
 /** Null where one of them told nothing. */
 export function summedUsage(parts: readonly (Usage | null)[]): Usage | null {
   const told = parts.filter((part) => part !== null);
-  return told.length < parts.length ? null : told.reduce((sum, part) => sumOf(sum, part) as Usage);
+  if (told.length < parts.length) return null;
+  const others = told.flatMap(({ other_models: models = [] }) => models);
+  return withUnnamedOf({ ...told.reduce((sum, part) => sumOf(sum, part) as Usage), ...(others.length > 0 && { other_models: others }) }, ...told);
 }
 
 function sumOf(one: JsonObject, other: JsonObject): JsonObject {
@@ -17,4 +20,20 @@ function sumOf(one: JsonObject, other: JsonObject): JsonObject {
     else if (mine === undefined || mine === null) sum[name] = theirs!;
   }
   return sum;
+}
+
+/** The rest of a usage, without parts of it that are told apart. Nothing is below nought, whatever a provider says. */
+export function usageWithout(usage: Usage, parts: readonly Usage[]): Usage {
+  const { other_models: _told, ...rest } = usage;
+  return parts.reduce<JsonObject>(differenceOf, rest) as Usage;
+}
+
+function differenceOf(one: JsonObject, other: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(one).map(([name, mine]) => {
+      const theirs = other[name];
+      if (typeof mine === "number" && typeof theirs === "number") return [name, Math.max(0, mine - theirs)];
+      return [name, isObject(mine) && isObject(theirs) ? differenceOf(mine, theirs) : mine];
+    }),
+  );
 }

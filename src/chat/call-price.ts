@@ -1,6 +1,7 @@
 // The price of a call at one target, and what it has cost so far: every attempt that used something is charged at its own target's price, whichever path the
 // call ends on (decisions 4.7, 4.8).
 import { costOf } from "../accounting/cost.ts";
+import { usageWithout } from "../accounting/summed-usage.ts";
 import { type CurrentPrice, priceAt } from "../accounting/price-book.ts";
 import type { CallOptions, ChatRequest, Usage } from "../core/chat.ts";
 import { NO_RATES, type Rate, type Rates } from "../core/price.ts";
@@ -32,9 +33,21 @@ export function countedPrice({ options }: Pick<ChatRequest, "options">, resolved
 /** Charges the call for what it used at a target. What is used without a known price costs nothing that is known. */
 export function charge(call: PricedCall & Pick<Call, "mayPrice"> & { readonly record: CallRecord }, request: Pick<ChatRequest, "options">, resolved: Pick<Resolved, "provider" | "target">, usage: Usage): void {
   const { record } = call;
-  record.cost = sumOf(record.cost, usage, countedPrice(request, resolved, call));
+  record.cost = sumOf(record.cost, countedCost(usage, request, resolved, call));
   const { ownPrice } = request.options;
-  if (ownPrice !== null && !call.mayPrice) record.callerCost = sumOf(record.callerCost, usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) });
+  if (ownPrice !== null && !call.mayPrice) record.callerCost = sumOf(record.callerCost, costAt(usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) }));
+}
+
+/** What budgets count of a usage; null: the price is not known. What other models used within the call costs what those cost, where that is known. */
+export function countedCost(usage: Usage, request: Pick<ChatRequest, "options">, resolved: Pick<Resolved, "provider" | "target">, call: PricedCall & Pick<Call, "mayPrice">): CallCost | null {
+  const price = countedPrice(request, resolved, call);
+  const others = price === null || price.id === REQUEST_PRICE ? [] : (usage.other_models ?? []);
+  if (others.length === 0) return costAt(usage, price);
+  const costs = [
+    costAt(usageWithout(usage, others), price),
+    ...others.map((other) => costAt(other, knownPrice({ ...resolved, target: { ...resolved.target, model: other.model } }, call) ?? price)),
+  ];
+  return costs.reduce((sum, cost) => (cost === null ? sum : sumOf(sum, cost)), null);
 }
 
 export interface PricedAttempt {
@@ -48,10 +61,13 @@ export function chargeUntold(call: Call, { fitted, resolved }: PricedAttempt, us
   charge(call, fitted.request, resolved, usage);
 }
 
-function sumOf(before: CallCost | null, usage: Usage, price: CurrentPrice | null): CallCost | null {
+function costAt(usage: Usage, price: CurrentPrice | null): CallCost | null {
   const nanoUsd = price === null ? null : costOf(usage, price.rates);
-  if (nanoUsd === null) return before;
-  return { nanoUsd: Math.min((before?.nanoUsd ?? 0) + nanoUsd, Number.MAX_SAFE_INTEGER), priceId: price!.id };
+  return nanoUsd === null ? null : { nanoUsd, priceId: price!.id };
+}
+
+function sumOf(before: CallCost | null, more: CallCost | null): CallCost | null {
+  return more === null ? before : { nanoUsd: Math.min((before?.nanoUsd ?? 0) + more.nanoUsd, Number.MAX_SAFE_INTEGER), priceId: more.priceId };
 }
 
 /** One price for all of the prompt, one for all of the answer; of the two the one that was not sent stays what it is. */

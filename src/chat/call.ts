@@ -12,6 +12,7 @@ import type { AccessToken, Principal } from "../core/identity.ts";
 import { type Attempt, type CallRecord, MAX_END_USER } from "../core/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
+import { unnamedFigures } from "../core/usage.ts";
 import { beginTrace, parseTraceparent, type TraceHeaders, traceHeaders } from "../core/trace.ts";
 import type { OpenEntry } from "../store/ledger.ts";
 import { CallPolicies } from "./call-policies.ts";
@@ -94,7 +95,7 @@ export class Call {
       modelAsked: null, route: null, provider: null, model: null,
       stream: false, explained: false, status: 0, code: null, errorDetail: null,
       fates: {}, messages: null, attempts: [], rounds: 1, tools: [],
-      finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [],
+      finishReasons: [], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, usage: null, usageSource: null, unnamedUsage: null, cost: null, callerCost: null, limits: [], policies: [],
       warnings: [], cancelled: false, metadata: null,
       firstContentMs: null, totalMs: 0, ownMs: 0,
     };
@@ -258,6 +259,8 @@ export class Call {
   noteUsage(usage: Usage, isEstimated: boolean): void {
     const before = this.#usedBefore;
     this.#usedInRound = true;
+    const unnamed = unnamedFigures(usage);
+    if (unnamed !== null) this.record.unnamedUsage = { ...this.record.unnamedUsage, ...unnamed };
     this.record.usage = before === null ? usage : summedUsage([before.usage, usage]);
     this.record.usageSource = isEstimated || before?.isEstimated === true ? "estimated" : "provider";
   }

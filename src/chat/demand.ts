@@ -1,9 +1,10 @@
 // What an attempt may use at most, before it is made (decisions 4.2): the estimated prompt and the bound of the answer, for each choice, at the price of this
 // moment; and what it has used, once that is seen.
-import { costBound, costOf } from "../accounting/cost.ts";
+import { costBound } from "../accounting/cost.ts";
 import type { Demand, Used } from "../admission/call-admission.ts";
 import type { Usage } from "../core/chat.ts";
-import { countedPrice, type PricedCall } from "./call-price.ts";
+import { countedTokens } from "../core/usage.ts";
+import { countedCost, countedPrice, type PricedCall } from "./call-price.ts";
 import type { Call } from "./call.ts";
 import { promptTokens } from "./cost-estimate.ts";
 import { callsFor, type FittedRequest } from "./fit.ts";
@@ -32,6 +33,5 @@ const NOTHING: Used = { tokens: 0, nanoUsd: 0 };
 /** Null: nothing was seen of it. */
 export function usedOf(usage: Usage | null, { request }: FittedRequest, resolved: Attempted, call: PricedCall & Pick<Call, "mayPrice">): Used {
   if (usage === null) return NOTHING;
-  const price = countedPrice(request, resolved, call);
-  return { tokens: usage.total_tokens, nanoUsd: price === null ? 0 : (costOf(usage, price.rates) ?? 0) };
+  return { tokens: countedTokens(usage), nanoUsd: countedCost(usage, request, resolved, call)?.nanoUsd ?? 0 };
 }

@@ -113,7 +113,10 @@ function fitParams(request: ChatRequest, provider: Provider, target: Target, set
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
       if (sent !== null) fates[sent] = cell.support;
     } else if (NEVER_UNSUPPORTED.has(name)) continue;
-    else if (isNeutral(name, value) || cell.neutral?.(value, request) === true || sent === null) silent.push(name);
+    else if (cell.neutral?.(value, request) === true) {
+      // the one value that the model takes: it goes as it came
+      if (sent !== null) fates[sent] = "native";
+    } else if (isNeutral(name, value) || sent === null) silent.push(name);
     else unsupported.set(name, sent);
   }
   if (unwanted.size === 0 && unsupported.size === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };

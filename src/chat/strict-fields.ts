@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { FinishReason, Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { withUnnamedOf } from "../core/usage.ts";
 
 const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -56,7 +57,7 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
     if (name in whole || value === null || value === undefined) continue;
     whole[name] = isObject(value) ? withoutNulls(value) : value;
   }
-  return whole as Usage;
+  return withUnnamedOf(whole as Usage, usage);
 }
 
 /** Sums of what is larger would not be whole numbers any more, or infinite for good. */

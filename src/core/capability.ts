@@ -17,7 +17,7 @@ export interface Capability {
   readonly values?: readonly string[];
   /** The only range that is taken, where it is narrower than the common one. A parameter of which one value alone is taken is `unsupported`, with that value as `neutral`. */
   readonly range?: readonly [min: number, max: number];
-  /** Of an unsupported parameter: values that mean the same as not sending it, since they are the model's own default. The common neutral values count besides. */
+  /** Of an unsupported parameter: the model's own default, which it takes. It says the same as not sending the parameter, and goes as it came. The common neutral values count besides. */
   readonly neutral?: (value: Json, request: Pick<ChatRequest, "params" | "extra">) => boolean;
 }
 

@@ -284,6 +284,8 @@ export interface Usage extends JsonObject {
   /** `cache_write_1h_tokens`: those of `cache_write_tokens` that live for an hour. */
   readonly prompt_tokens_details?: JsonObject & { readonly cached_tokens?: number; readonly cache_write_tokens?: number; readonly cache_write_1h_tokens?: number };
   readonly completion_tokens_details?: JsonObject & { readonly reasoning_tokens?: number };
+  /** What other models used within the call: a part of the figures above, at the prices of those models. */
+  readonly other_models?: readonly (Usage & { readonly model: string })[];
 }
 
 /**

@@ -133,8 +133,15 @@ export interface CallRecord {
   finishReasons: (FinishReason | null)[];
   /** The vendor's own words, where they were others. */
   nativeFinishReasons: string[];
+  /** The stream told its end and no reason for it, and the reason is inferred (decisions 8.3). */
+  finishInferred: boolean;
+  /** The model that the provider says has answered, and its own id of the request; null: it did not tell (decisions 9.8). */
+  providerModel: string | null;
+  providerRequestId: string | null;
   usage: Usage | null;
   usageSource: UsageSource | null;
+  /** Figures of providers' usage objects that no code here names, by their path in there; null: there were none. */
+  unnamedUsage: JsonObject | null;
   /** Null: nothing was used, or the price is not known. */
   cost: CallCost | null;
   /** By the caller's own price where the token may not set one: recorded, and counted nowhere (decisions 4.8). */

@@ -91,6 +91,6 @@ const EMPTY: CallRecord = {
   traceId: "", startedAtMs: 0, clientRequestId: null, otelTraceId: null, trace: null, snapshotVersion: 0,
   tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
   modelAsked: null, route: null, provider: null, model: null, stream: false, explained: false, status: 0, code: null, errorDetail: null,
-  fates: {}, messages: null, attempts: [], rounds: 1, tools: [], finishReasons: [], nativeFinishReasons: [], usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [],
+  fates: {}, messages: null, attempts: [], rounds: 1, tools: [], finishReasons: [], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, usage: null, usageSource: null, unnamedUsage: null, cost: null, callerCost: null, limits: [], policies: [],
   warnings: [], cancelled: false, metadata: null as JsonObject | null, firstContentMs: null, totalMs: 0, ownMs: 0,
 };

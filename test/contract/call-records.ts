@@ -22,7 +22,7 @@ export function recordOf({ tokens = [100, 10], costNanoUsd = 1000, ...parts }: C
   return {
     traceId: newTraceId(), startedAtMs: DAY_ONE, clientRequestId: null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 1, tokenId: "tok", tenantId: "acme", projectId: "site", userId: null, endUser: null,
     modelAsked: "openai:gpt-4o", route: "direct", provider: "openai", model: "gpt-4o", stream: false, explained: false, status: 200, code: null, errorDetail: null, fates: {}, messages: null, attempts: [],
-    finishReasons: ["stop"], nativeFinishReasons: [],
+    finishReasons: ["stop"], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, unnamedUsage: null,
     usage: tokens === null ? null : {
       prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion,
       ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }), ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),

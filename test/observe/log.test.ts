@@ -9,7 +9,7 @@ function record(over: Partial<CallRecord> = {}): CallRecord {
   return {
     traceId: "0".repeat(32), startedAtMs: 1_767_225_600_000, clientRequestId: null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 1, tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
     modelAsked: null, route: null, provider: null, model: null, stream: false, explained: false, status: 200, code: null, errorDetail: null, fates: {}, messages: null, attempts: [], finishReasons: [],
-    nativeFinishReasons: [], usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: null, firstContentMs: null, totalMs: 1, ownMs: 1, ...over,
+    nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, unnamedUsage: null, usage: null, usageSource: null, cost: null, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: null, firstContentMs: null, totalMs: 1, ownMs: 1, ...over,
   };
 }
 

@@ -38,6 +38,7 @@ interface Group {
   promptTokens: number;
   completionTokens: number;
   costNanoUsd: number;
+  unnamedFigures: number;
   /** Seconds, one for each call. */
   readonly durations: number[];
   readonly firstTokens: number[];
@@ -76,7 +77,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
     let group = groups.get(key);
     if (group === undefined) {
       if (groups.size >= MAX_GROUPS) flush();
-      group = { ...labels, status: record.status, stream: record.stream ? "true" : "false", code: record.code, calls: 0, cancelled: 0, promptTokens: 0, completionTokens: 0, costNanoUsd: 0, durations: [], firstTokens: [], own: [], speeds: [] };
+      group = { ...labels, status: record.status, stream: record.stream ? "true" : "false", code: record.code, calls: 0, cancelled: 0, promptTokens: 0, completionTokens: 0, costNanoUsd: 0, unnamedFigures: 0, durations: [], firstTokens: [], own: [], speeds: [] };
       groups.set(key, group);
     }
     return group;
@@ -110,6 +111,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       group.promptTokens += record.usage?.prompt_tokens ?? 0;
       group.completionTokens += record.usage?.completion_tokens ?? 0;
       group.costNanoUsd += record.cost?.nanoUsd ?? 0;
+      if (record.unnamedUsage !== null) group.unnamedFigures += Object.keys(record.unnamedUsage).length;
       if (group.calls < MAX_GROUP) return;
       countGroup(group, meters);
       emptied(group);
@@ -153,6 +155,7 @@ function metersOf(registry: Registry) {
     own: new Histogram({ name: "dragoman_own_seconds", help: "The gateway's own share of a call.", labelNames: [], buckets: OWN_SECONDS, registers }),
     tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
     cost: new Counter({ name: "dragoman_cost_nano_usd_total", help: "What calls cost, in billionths of a dollar, as far as the price is known.", labelNames, registers }),
+    unnamed: new Counter({ name: "dragoman_unnamed_usage_figures_total", help: "Figures in providers' usage objects that the gateway does not know and has not counted: the log and the record of each call name them as usage_unnamed.", labelNames: ["provider"], registers }),
     routeCalls: new Counter({ name: "dragoman_route_calls_total", help: "Calls by route and outcome.", labelNames: ["route", "outcome"], registers }),
     routeTokens: new Counter({ name: "dragoman_route_tokens_total", help: "Tokens by route and kind.", labelNames: ["route", "kind"], registers }),
     routeFirstToken: new Histogram({ name: "dragoman_route_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams, by route.", labelNames: ["route"], buckets: FIRST_SECONDS, registers }),
@@ -171,6 +174,7 @@ function countGroup(group: Group, meters: Meters): void {
   }
   if (calls > cancelled) meters.routeCalls.inc({ route, outcome: status < 400 ? "ok" : status < 500 ? "refused" : "failed" }, calls - cancelled);
   if (group.costNanoUsd > 0) meters.cost.inc(labels, group.costNanoUsd);
+  if (group.unnamedFigures > 0) meters.unnamed.inc({ provider }, group.unnamedFigures);
   for (const [kind, tokens] of [["prompt", promptTokens], ["completion", completionTokens]] as const) {
     if (tokens === 0) continue;
     meters.tokens.inc({ ...labels, kind }, tokens);
@@ -186,6 +190,6 @@ function countGroup(group: Group, meters: Meters): void {
 }
 
 function emptied(group: Group): void {
-  group.calls = group.cancelled = group.promptTokens = group.completionTokens = group.costNanoUsd = 0;
+  group.calls = group.cancelled = group.promptTokens = group.completionTokens = group.costNanoUsd = group.unnamedFigures = 0;
   for (const figures of [group.durations, group.firstTokens, group.own, group.speeds]) figures.length = 0;
 }

@@ -1,6 +1,7 @@
 // How an answer ended and what it used, in our words: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons and the usage object.
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
 import { tokenCount } from "../token-count.ts";
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
@@ -38,21 +39,79 @@ export function refusalOf(details: Json | undefined): string | null {
   return typeof explanation === "string" && explanation !== "" ? explanation : null;
 }
 
-/** `input_tokens` leaves out what was read from and written to the cache; our prompt counts all three. */
+/** The vendor's usage object, https://platform.claude.com/docs/en/api/beta/messages/create. A request to a tool of the vendor's has a price that is not in tokens; it stays in the record. */
+const OF_ONE_ITERATION: KnownFigures = {
+  type: "figure",
+  model: "figure",
+  input_tokens: "figure",
+  output_tokens: "figure",
+  cache_creation_input_tokens: "figure",
+  cache_read_input_tokens: "figure",
+  cache_creation: { ephemeral_5m_input_tokens: "figure", ephemeral_1h_input_tokens: "figure" },
+  output_tokens_details: { thinking_tokens: "figure" },
+};
+const KNOWN: KnownFigures = { ...OF_ONE_ITERATION, iterations: OF_ONE_ITERATION, service_tier: "figure", inference_geo: "figure" };
+
+/** Iterations that another model makes, and their vendor bills at that model's price. */
+const OF_OTHER_MODELS: ReadonlySet<unknown> = new Set(["advisor_message", "fallback_message"]);
+
+interface Counts {
+  readonly input: number;
+  readonly read: number;
+  readonly written: number;
+  readonly writtenHour: number;
+  readonly output: number;
+  readonly thought: number;
+}
+
+/**
+ * `input_tokens` leaves out what was read from and written to the cache; our prompt counts all three. The figures at the top leave out what `iterations` has
+ * beside the model's own turns (a compaction, an advisor), and all iterations are billed: https://platform.claude.com/docs/en/build-with-claude/compaction
+ */
 export function usageOf(native: JsonObject): Usage {
-  const { cache_read_input_tokens: read, cache_creation_input_tokens: written, output_tokens_details: details } = native;
-  const prompt = tokenCount(native["input_tokens"]) + tokenCount(read) + tokenCount(written);
-  const completion = tokenCount(native["output_tokens"]);
-  const hour = isObject(native["cache_creation"]) ? tokenCount(native["cache_creation"]["ephemeral_1h_input_tokens"]) : 0;
-  const thought = isObject(details) ? details["thinking_tokens"] : undefined;
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written, output_tokens_details: details, iterations } = native;
+  const each = Array.isArray(iterations) ? (iterations as readonly Json[]).filter(isObject) : [];
+  const says = { read: typeof read === "number" || each.length > 0, written: typeof written === "number" || each.length > 0, thought: isObject(details) && typeof details["thinking_tokens"] === "number" };
+  const others = each.filter(({ type, model }) => OF_OTHER_MODELS.has(type) && typeof model === "string");
+  return withUnnamed(
+    {
+      ...figures(largest(countsOf(native), each.map(countsOf)), says),
+      ...(others.length > 0 && { other_models: others.map((one) => ({ model: one["model"] as string, ...figures(countsOf(one), { read: true, written: true, thought: false }) })) }),
+    },
+    native,
+    KNOWN,
+  );
+}
+
+function countsOf(native: JsonObject): Counts {
+  const { cache_creation: creation, output_tokens_details: details } = native;
+  return {
+    input: tokenCount(native["input_tokens"]),
+    read: tokenCount(native["cache_read_input_tokens"]),
+    written: tokenCount(native["cache_creation_input_tokens"]),
+    writtenHour: isObject(creation) ? tokenCount(creation["ephemeral_1h_input_tokens"]) : 0,
+    output: tokenCount(native["output_tokens"]),
+    thought: isObject(details) ? tokenCount(details["thinking_tokens"]) : 0,
+  };
+}
+
+/** Of each figure what the top says, or the sum of the iterations where that is more. */
+function largest(top: Counts, iterations: readonly Counts[]): Counts {
+  const most = (name: keyof Counts): number => Math.max(top[name], iterations.reduce((sum, one) => sum + one[name], 0));
+  return iterations.length === 0 ? top : { input: most("input"), read: most("read"), written: most("written"), writtenHour: most("writtenHour"), output: most("output"), thought: most("thought") };
+}
+
+/** `says`: which of the details the vendor tells. */
+function figures({ input, read, written, writtenHour, output, thought }: Counts, says: { readonly read: boolean; readonly written: boolean; readonly thought: boolean }): Usage {
+  const prompt = input + read + written;
   return {
     prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    ...((typeof read === "number" || typeof written === "number") && {
-      prompt_tokens_details: { ...(typeof read === "number" && { cached_tokens: read }), ...(typeof written === "number" && { cache_write_tokens: written }), ...(hour > 0 && { cache_write_1h_tokens: hour }) },
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    ...((says.read || says.written) && {
+      prompt_tokens_details: { ...(says.read && { cached_tokens: read }), ...(says.written && { cache_write_tokens: written }), ...(writtenHour > 0 && { cache_write_1h_tokens: writtenHour }) },
     }),
-    ...(typeof thought === "number" && { completion_tokens_details: { reasoning_tokens: thought } }),
+    ...(says.thought && { completion_tokens_details: { reasoning_tokens: thought } }),
   };
 }
 

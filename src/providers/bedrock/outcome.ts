@@ -2,6 +2,7 @@
 // API_runtime_TokenUsage.html
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
 import { tokenCount } from "../token-count.ts";
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
@@ -34,6 +35,18 @@ export function isCutOff(stopReason: string): boolean {
   return FINISH[stopReason] === "length";
 }
 
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html, and the older spelling that some regions send beside it. */
+const KNOWN: KnownFigures = {
+  inputTokens: "figure",
+  outputTokens: "figure",
+  totalTokens: "figure",
+  cacheReadInputTokens: "figure",
+  cacheWriteInputTokens: "figure",
+  cacheReadInputTokenCount: "figure",
+  cacheWriteInputTokenCount: "figure",
+  cacheDetails: { ttl: "figure", inputTokens: "figure" },
+};
+
 /** `inputTokens` leaves out what was read from and written to the cache; our prompt counts all three. An older spelling may stand beside each, and says the same. */
 export function usageOf(native: JsonObject): Usage {
   const read = native["cacheReadInputTokens"] ?? native["cacheReadInputTokenCount"];
@@ -42,7 +55,7 @@ export function usageOf(native: JsonObject): Usage {
   const details = Array.isArray(native["cacheDetails"]) ? (native["cacheDetails"] as readonly Json[]).filter(isObject) : [];
   const hour = details.filter(({ ttl }) => ttl === "1h").reduce((sum, detail) => sum + tokenCount(detail["inputTokens"]), 0);
   const completion = tokenCount(native["outputTokens"]);
-  return {
+  const usage: Usage = {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
@@ -50,6 +63,7 @@ export function usageOf(native: JsonObject): Usage {
       prompt_tokens_details: { ...(typeof read === "number" && { cached_tokens: read }), ...(typeof written === "number" && { cache_write_tokens: written }), ...(hour > 0 && { cache_write_1h_tokens: hour }) },
     }),
   };
+  return withUnnamed(usage, native, KNOWN);
 }
 
 /** What the vendor tells beside the answer: what a guardrail found, fields of the model that were asked for, the tier that served. */

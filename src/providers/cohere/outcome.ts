@@ -1,6 +1,7 @@
 // How an answer ended, what it used and how likely it was, in our words: https://docs.cohere.com/reference/chat#response
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
 import { StreamError, type FailureClass } from "../provider.ts";
 import { classOfText } from "./errors.ts";
 import { tokenCount } from "../token-count.ts";
@@ -37,6 +38,13 @@ export function finishOf(reason: Json | undefined, error: Json | undefined): Fin
   return { finish_reason: FINISH.get(reason) ?? "stop", native_finish_reason: reason };
 }
 
+/** https://docs.cohere.com/reference/chat#response. `billed_units` goes to the client as it came. */
+const KNOWN: KnownFigures = {
+  tokens: { input_tokens: "figure", output_tokens: "figure", image_tokens: "figure", reasoning_tokens: "figure" },
+  billed_units: { input_tokens: "figure", output_tokens: "figure", search_units: "figure", classifications: "figure", images: "figure" },
+  cached_tokens: "figure",
+};
+
 /** `tokens` counts the vendor's own preamble too, which `billed_units` leaves out. Null where there are no figures. */
 export function usageOf(native: Json | undefined): Usage | null {
   if (!isObject(native)) return null;
@@ -46,7 +54,7 @@ export function usageOf(native: Json | undefined): Usage | null {
   const { image_tokens: image, reasoning_tokens: reasoning } = figures;
   const prompt = tokenCount(figures["input_tokens"]);
   const completion = tokenCount(figures["output_tokens"]);
-  return {
+  const usage: Usage = {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
@@ -56,6 +64,7 @@ export function usageOf(native: Json | undefined): Usage | null {
     ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
     ...(isObject(billed) && { billed_units: billed }),
   };
+  return withUnnamed(usage, native, KNOWN);
 }
 
 /** One entry for each piece of text: the vendor does not say where in it each token ends. Null where there is none. */

@@ -1,7 +1,8 @@
 // usageMetadata -> usage. Thoughts are generated tokens that `candidatesTokenCount` leaves out; what the server's own tools read is prompt.
 // https://ai.google.dev/api/generate-content#UsageMetadata
 import type { Usage } from "../../core/chat.ts";
-import { isObject, type Json } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
 import { tokenCount } from "../token-count.ts";
 
 /** Null while no count is there: Vertex sends `trafficType` alone on all events but the last. */
@@ -12,15 +13,41 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
   if (typeof prompt !== "number" && typeof candidates !== "number" && typeof total !== "number") return null;
   const promptTokens = tokenCount(prompt) + tokenCount(metadata["toolUsePromptTokenCount"]);
   const completionTokens = tokenCount(candidates) + thoughts;
-  const audioIn = audioTokens(metadata["promptTokensDetails"]);
-  const audioOut = audioTokens(metadata["candidatesTokensDetails"]);
-  return {
+  const { promptTokensDetails: given, candidatesTokensDetails: made, cacheTokensDetails: cached, toolUsePromptTokensDetails: read } = metadata;
+  const usage: Usage = {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: typeof total === "number" ? total : promptTokens + completionTokens,
-    prompt_tokens_details: audioIn > 0 ? { cached_tokens: tokenCount(metadata["cachedContentTokenCount"]), audio_tokens: audioIn } : { cached_tokens: tokenCount(metadata["cachedContentTokenCount"]) },
-    completion_tokens_details: audioOut > 0 ? { reasoning_tokens: thoughts, audio_tokens: audioOut } : { reasoning_tokens: thoughts },
+    prompt_tokens_details: {
+      cached_tokens: tokenCount(metadata["cachedContentTokenCount"]),
+      ...figure("audio_tokens", tokensOf("AUDIO", given) + tokensOf("AUDIO", read)),
+      ...figure("image_tokens", tokensOf("IMAGE", given) + tokensOf("IMAGE", read)),
+      ...(tokensOf("AUDIO", cached) > 0 && { cached_tokens_details: { audio_tokens: tokensOf("AUDIO", cached) } }),
+    },
+    completion_tokens_details: { reasoning_tokens: thoughts, ...figure("audio_tokens", tokensOf("AUDIO", made)), ...figure("image_tokens", tokensOf("IMAGE", made)) },
   };
+  return withUnnamed(usage, metadata, KNOWN);
+}
+
+const BY_MODALITY: KnownFigures = { modality: "figure", tokenCount: "figure" };
+/** https://ai.google.dev/api/generate-content#UsageMetadata, and what Vertex AI adds. */
+const KNOWN: KnownFigures = {
+  promptTokenCount: "figure",
+  cachedContentTokenCount: "figure",
+  candidatesTokenCount: "figure",
+  toolUsePromptTokenCount: "figure",
+  thoughtsTokenCount: "figure",
+  totalTokenCount: "figure",
+  promptTokensDetails: BY_MODALITY,
+  cacheTokensDetails: BY_MODALITY,
+  candidatesTokensDetails: BY_MODALITY,
+  toolUsePromptTokensDetails: BY_MODALITY,
+  serviceTier: "figure",
+  trafficType: "figure",
+};
+
+function figure(name: string, tokens: number): JsonObject {
+  return tokens > 0 ? { [name]: tokens } : {};
 }
 
 /** AI Studio's words, and Vertex's: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/flex-paygo */
@@ -40,9 +67,10 @@ export function decodeServiceTier(metadata: Json | undefined): string | null {
   return typeof tier === "string" ? (TIERS.get(tier) ?? null) : null;
 }
 
-function audioTokens(details: Json | undefined): number {
+/** Of one kind of content. */
+function tokensOf(modality: string, details: Json | undefined): number {
   if (!Array.isArray(details)) return 0;
   let tokens = 0;
-  for (const detail of details as readonly Json[]) if (isObject(detail) && detail["modality"] === "AUDIO") tokens += tokenCount(detail["tokenCount"]);
+  for (const detail of details as readonly Json[]) if (isObject(detail) && detail["modality"] === modality) tokens += tokenCount(detail["tokenCount"]);
   return tokens;
 }

@@ -60,6 +60,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly unsaidFinish?: true;
   /** Where usage stands when it is not at the top, as a path: `x_groq.usage`. */
   readonly usageAt?: readonly [string, string];
+  /** Figures of usage that the vendor bills and that neither its prompt nor its completion tokens hold. */
+  readonly billedBeside?: { readonly prompt?: readonly string[]; readonly completion?: readonly string[] };
   /** The vendor's own codes and wordings; tried before the common ones of error-rules.ts. */
   readonly errors?: readonly ErrorRule[];
   /** Inside the error object, where the words of a provider behind this one stand: `metadata.raw`. */
@@ -71,7 +73,7 @@ export interface OpenAICompatibleRow extends RowDifferences {
 }
 
 /** What the decoders of answers read of a row. */
-export type AnswerRow = Pick<OpenAICompatibleRow, "usageAt" | "reasoningField" | "unsaidFinish">;
+export type AnswerRow = Pick<OpenAICompatibleRow, "usageAt" | "billedBeside" | "reasoningField" | "unsaidFinish">;
 
 /** What a row can say for all its models or for some. */
 export interface RowDifferences {

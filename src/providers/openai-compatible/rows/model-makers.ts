@@ -137,6 +137,8 @@ const perplexity: OpenAICompatibleRow = {
   label: "Perplexity",
   docs: "https://docs.perplexity.ai/docs/sonar/openai-compatibility",
   baseUrl: "https://api.perplexity.ai",
+  // what deep research reads and thinks has prices of its own: https://docs.perplexity.ai/docs/getting-started/pricing
+  billedBeside: { prompt: ["citation_tokens"], completion: ["reasoning_tokens"] },
   keyVariables: ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY", "PPLX_API_KEY"],
   verified: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility", date: "2026-11-20" },
   lacks: [

@@ -1,0 +1,67 @@
+// What of a provider's usage counts, and what of it no code here knows the name of: that is kept for the record and counted, so that the next thing that a
+// vendor bills for is seen (decisions 8.9, docs/decisions/0029).
+import type { Usage } from "./chat.ts";
+import { isObject, type Json, type JsonObject } from "./json.ts";
+
+/** The tokens that limits count: the parts, where they say more than the total (decisions 8.9). */
+export function countedTokens({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: total }: Usage): number {
+  return Math.max(total, prompt + completion);
+}
+
+/**
+ * Names of a vendor's usage object that its decoder reads, or knows to say nothing of money. `all`: an object or a list that is known with everything in it.
+ * What a list holds has the names of its entries.
+ */
+export interface KnownFigures {
+  readonly [name: string]: "figure" | "all" | KnownFigures;
+}
+
+/** A key that no JSON has: clients do not see it, and it goes wherever the usage goes. */
+const UNNAMED = Symbol("figures that no code names");
+type Marked = Usage & { readonly [UNNAMED]?: JsonObject };
+
+/** A vendor may send anything: so many figures are kept, and names of so many characters. */
+const MAX_FIGURES = 32;
+const MAX_NAME = 128;
+const MAX_TEXT = 128;
+
+/** The usage, with the figures of the vendor's own object that `known` does not name. */
+export function withUnnamed(usage: Usage, native: JsonObject, known: KnownFigures): Usage {
+  const found: Record<string, Json> = {};
+  collect(native, known, "", found);
+  return marked(usage, found);
+}
+
+/** Null: the code knows all of them. */
+export function unnamedFigures(usage: Usage): JsonObject | null {
+  return (usage as Marked)[UNNAMED] ?? null;
+}
+
+/** `usage` with the unnamed figures of another form of it, or of the others that it sums up. */
+export function withUnnamedOf(usage: Usage, ...others: readonly JsonObject[]): Usage {
+  return marked(usage, Object.assign({}, ...others.map((other) => (other as Marked)[UNNAMED])) as JsonObject);
+}
+
+function marked(usage: Usage, figures: JsonObject): Usage {
+  return Object.keys(figures).length === 0 ? usage : { ...usage, [UNNAMED]: figures };
+}
+
+function collect(native: JsonObject, known: KnownFigures, path: string, into: Record<string, Json>): void {
+  for (const name in native) {
+    const kind = Object.hasOwn(known, name) ? known[name]! : null;
+    const value = native[name];
+    if (kind === "figure" || kind === "all" || value === null || value === undefined) continue;
+    const place = path + name;
+    for (const one of Array.isArray(value) ? (value as readonly Json[]) : [value]) {
+      if (isObject(one)) collect(one, kind ?? {}, `${place}.`, into);
+      else if (kind === null) keep(place, one, into);
+    }
+  }
+}
+
+function keep(place: string, value: Json, into: Record<string, Json>): void {
+  if (place.length > MAX_NAME || Object.hasOwn(into, place) || Object.keys(into).length >= MAX_FIGURES) return;
+  // nothing is billed for nought
+  if (value === 0 || value === false || value === "") return;
+  if (typeof value === "number" || typeof value === "boolean" || (typeof value === "string" && value.length <= MAX_TEXT)) into[place] = value;
+}
