@@ -104,7 +104,7 @@ export async function openGateway(options: ServerOptions, configFile: string | n
 async function openAll(ground: Ground): Promise<Gateway> {
   const { log, closing, onFault } = ground;
   const storage = await openStorage(ground);
-  const { source, onSwapped } = await openConfiguration(ground, storage);
+  const source = await openConfiguration(ground, storage);
   const records = await openRecords(ground, storage);
   const outside = openOutside(ground, source);
   const telling = await openTelling(ground, { source, storage, outside });
@@ -116,10 +116,8 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const metrics = openGatewayMetrics(source, { targets, limits: () => limits, budgets: () => budgets, ...records, ...outside, ...telling });
   const limits = await openLimits(ground, records, metrics.limitStoreAnswered);
   const budgets = openBudgetWatch(limits, () => source.current());
-  onSwapped(({ toolServers }) => {
-    outside.toolServers.configured(toolServers.keys);
-    telling.events.nudge();
-  });
+  source.subscribe(({ toolServers }) => outside.toolServers.configured(toolServers.keys));
+  source.subscribe(() => telling.events.nudge());
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const observer = batched(observers([log, metrics, budgets, records.contentLog, telling.events.observer, ...(telling.integrations === null ? [] : [telling.integrations])], onFault));
   closing.add(() => observer.flush());
@@ -213,29 +211,19 @@ async function openStorage({ options, environment, log, closing }: Ground): Prom
   return { ...database, calls };
 }
 
-interface Configured {
-  readonly source: SnapshotSource;
-  /** Tells of every snapshot after this. */
-  readonly onSwapped: (listener: (snapshot: Snapshot) => void) => void;
-}
-
-async function openConfiguration({ configFile, environment, log, closing }: Ground, { store }: Storage): Promise<Configured> {
-  const listeners: ((snapshot: Snapshot) => void)[] = [];
+async function openConfiguration({ configFile, environment, log, closing }: Ground, { store }: Storage): Promise<SnapshotSource> {
   const source = await openSnapshotSource({
     file: configFile,
     store,
     families: PROVIDER_FAMILIES,
     environment,
-    onProblem: ({ source: of, message }) => log[of === "notice" ? "info" : "warn"]({ source: of }, message),
-    onSwap: (snapshot) => {
-      log.info({ snapshot: snapshot.version }, "configuration and tokens read again");
-      for (const listener of listeners) listener(snapshot);
-    },
+    onProblem: ({ source: of, message }) => log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message),
   });
   closing.add(() => source.close());
-  listeners.push(integrationsWatch(source, log));
+  source.subscribe((snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"));
+  source.subscribe(integrationsWatch(source, log));
   if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
-  return { source, onSwapped: (listener) => void listeners.push(listener) };
+  return source;
 }
 
 /** Said once for each change. */

@@ -57,7 +57,7 @@ export function demandRole(caller: AdminCaller, requirement: Requirement, place:
   }
   const role = roleAt(caller, place);
   if (role === null) {
-    if (place.projectId !== null || place.tenantId !== caller.token.tenantId) throw nothingThere();
+    if (place.projectId !== null || place.tenantId !== caller.token.tenantId) throw nothingThere(placeText(place));
     throw new GatewayError("insufficient_role", `This needs the role ${requirement.role} in the tenant, and this access token has none there: it belongs to a project.`);
   }
   if (!roleAtLeast(role, requirement.role)) throw new GatewayError("insufficient_role", `The role here is ${role}, and this needs ${requirement.role}.`);
@@ -67,7 +67,10 @@ export function demandRole(caller: AdminCaller, requirement: Requirement, place:
   return role;
 }
 
-export const nothingThere = (): GatewayError => new GatewayError("not_found", "There is nothing here that this access token can see.");
+/** The same words for what does not exist and for what belongs to others. `what` names it as the request did: `the project nosuch`. */
+export const nothingThere = (what: string): GatewayError => new GatewayError("not_found", `This access token sees no ${what}.`);
+
+export const placeText = ({ tenantId, projectId }: Place): string => (projectId === null ? `tenant ${tenantId}` : `project ${projectId}`);
 
 /** Nobody gives a role above their own, nor takes one away. Throws `insufficient_role`. */
 export function demandRoleWithin(own: Role, given: Role, param: string): void {

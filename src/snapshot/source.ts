@@ -5,6 +5,7 @@ import { FileFollower } from "../config/file-follower.ts";
 import { readConfigText } from "../config/file.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { withTimeout } from "../core/timeout.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import type { Contents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
@@ -13,9 +14,12 @@ import { parseConfiguration, type Configuration } from "./configuration.ts";
 import { openMemory } from "./memory.ts";
 import { readAhead } from "./stored.ts";
 
-/** `notice`: the snapshot is in use, and something in it is probably not as it was meant. */
+/**
+ * `file` and `store`: what was read cannot be used, and the former snapshot stays in use. `notice`: the snapshot is in use, and something in it is probably not as it
+ * was meant. `listener`: the new snapshot is in use, and a part of the gateway failed while it took it over.
+ */
 export interface SnapshotProblem {
-  readonly source: "file" | "store" | "notice";
+  readonly source: "file" | "store" | "notice" | "listener";
   /** One or more lines, without secrets. */
   readonly message: string;
   readonly cause: unknown;
@@ -27,12 +31,12 @@ export interface SnapshotSourceOptions {
   readonly store: Pick<Store, "revision" | "readContents" | "watch">;
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
-  /** Neither this nor `onSwap` may throw. */
+  /** It must not throw. */
   readonly onProblem: (problem: SnapshotProblem) => void;
-  /** After a swap; not for the first snapshot. */
-  readonly onSwap?: (snapshot: Snapshot) => void;
   /** How often the store and the file are looked at. */
   readonly pollMs?: number;
+  /** How long one reading of the store may hold up the next one, in milliseconds; 15,000 if left out. */
+  readonly readTimeoutMs?: number;
   readonly clock?: Clock;
 }
 
@@ -47,6 +51,8 @@ export interface SnapshotSource {
   storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] };
   /** Reads file and store again, changed or not. What is wrong with them goes to `onProblem`; it never rejects. */
   reload(): Promise<void>;
+  /** Calls `listener` with every snapshot after the present one. A listener that throws is reported as `listener` and stops no other. */
+  subscribe(listener: (snapshot: Snapshot) => void): void;
   /** Ends timers and watchers; nothing is swapped any more. The store stays open. */
   close(): void;
 }
@@ -57,6 +63,8 @@ export const POLL_MS = 250;
 const STORE_SILENCE_MS = 5000;
 /** What is known is stale when the store has not been reached for so long, and that is told as often. */
 const STALE_MS = 60_000;
+/** A reading that takes longer no longer holds up the next one. Its answer still counts where it comes before that of a later reading. */
+const READ_TIMEOUT_MS = 15_000;
 
 /** Throws ConfigurationError or StoreError: without a first snapshot there is nothing to serve with. */
 export async function openSnapshotSource(options: SnapshotSourceOptions): Promise<SnapshotSource> {
@@ -69,6 +77,12 @@ interface Origin {
   readonly text: string;
   readonly configuration: Configuration;
   readonly contents: Contents;
+}
+
+interface Notices {
+  readonly notices: readonly string[];
+  /** Documents of the store that cannot be used. */
+  readonly stored: readonly string[];
 }
 
 class FollowingSource implements SnapshotSource {
@@ -88,6 +102,10 @@ class FollowingSource implements SnapshotSource {
   #storeAskedAtMs: number | null = null;
   #storeReachedMs: number;
   #staleToldMs = 0;
+  readonly #listeners: ((snapshot: Snapshot) => void)[] = [];
+  /** Readings of the store begun so far, and the newest one whose contents are in use. */
+  #readings = 0;
+  #takenReading = 0;
   #closed = false;
 
   constructor(options: SnapshotSourceOptions, { text, configuration, contents }: Origin) {
@@ -97,7 +115,7 @@ class FollowingSource implements SnapshotSource {
     this.#configuration = configuration;
     this.#contents = contents;
     this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, remember: this.#remember });
-    this.#tellNotices();
+    this.#reportNotices(this.#noticesOf(configuration, contents));
     const pollMs = options.pollMs ?? POLL_MS;
     const { file } = options;
     this.#follower = file === null ? null : new FileFollower({ file, text, pollMs, clock: this.#clock, onText: (changed) => this.#takeText(file, changed), onFault: (fault) => this.#report("file", fault) });
@@ -125,6 +143,10 @@ class FollowingSource implements SnapshotSource {
 
   async reload(): Promise<void> {
     await Promise.all([this.#follower?.check({ again: true }), this.#lookAtStore({ again: true })]);
+  }
+
+  subscribe(listener: (snapshot: Snapshot) => void): void {
+    this.#listeners.push(listener);
   }
 
   close(): void {
@@ -161,7 +183,7 @@ class FollowingSource implements SnapshotSource {
     else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS) this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
   }
 
-  /** One look after the other: an answer that comes late must not replace a newer one. */
+  /** One reading follows the other, each for a bounded time, so that a database that never answers holds up neither the next reading nor an admin's change. */
   #lookAtStore(how: { readonly again: boolean }): Promise<void> {
     this.#storeLook = this.#storeLook.then(() => this.#readStore(how));
     return this.#storeLook;
@@ -170,13 +192,9 @@ class FollowingSource implements SnapshotSource {
   async #readStore({ again }: { readonly again: boolean }): Promise<void> {
     const askedAtMs = this.#clock.monotonic();
     this.#storeAskedAtMs = askedAtMs;
+    const timeoutMs = this.#options.readTimeoutMs ?? READ_TIMEOUT_MS;
     try {
-      const { store } = this.#options;
-      if (again || (await store.revision()) !== this.#contents.revision) {
-        const contents = await store.readContents(again ? null : this.#contents);
-        await readAhead(contents.resources, this.#options.families, this.#clock);
-        this.#swap(this.#configuration, contents);
-      }
+      await withTimeout(this.#takeStore(++this.#readings, again), timeoutMs, () => new Error(`the database has not answered for ${timeoutMs / 1000} s`));
       this.#storeFailed = null;
       this.#storeReachedMs = askedAtMs;
     } catch (thrown) {
@@ -184,6 +202,17 @@ class FollowingSource implements SnapshotSource {
     } finally {
       this.#storeAskedAtMs = null;
     }
+  }
+
+  async #takeStore(reading: number, again: boolean): Promise<void> {
+    const { store } = this.#options;
+    if (!again && (await store.revision()) === this.#contents.revision) return;
+    const contents = await store.readContents(again ? null : this.#contents);
+    await readAhead(contents.resources, this.#options.families, this.#clock);
+    // an answer that comes late must not replace that of a later reading
+    if (reading < this.#takenReading) return;
+    this.#swap(this.#configuration, contents);
+    this.#takenReading = reading;
   }
 
   /** A store that stays down is told once. */
@@ -194,23 +223,36 @@ class FollowingSource implements SnapshotSource {
     this.#report("store", thrown);
   }
 
-  /** All or nothing: what throws here leaves everything as it was. */
+  /** What throws before the assignments leaves the former snapshot in use, whole; what comes after them cannot take the new one back. */
   #swap(configuration: Configuration, contents: Contents): void {
     if (this.#closed) return;
     const snapshot = compileSnapshot({ ...this.#options, configuration, ...contents, version: this.#snapshot.version + 1, remember: this.#remember });
+    const notices = this.#noticesOf(configuration, contents);
     this.#configuration = configuration;
     this.#contents = contents;
     this.#snapshot = snapshot;
-    this.#tellNotices();
-    this.#options.onSwap?.(snapshot);
+    this.#reportNotices(notices);
+    for (const listener of this.#listeners) this.#notify(listener, snapshot);
   }
 
-  #tellNotices(): void {
-    const input = { ...this.#options, configuration: this.#configuration, ...this.#contents, remember: this.#remember };
-    const { tenants, projects } = this.#contents.identities;
-    const notices = this.#remember("notices", [this.#configuration, tenants, projects], () => configurationNotices(input));
-    this.#storedProblems = storedProblems(input);
-    const told = new Map([...notices.map((message) => [message, "notice"] as const), ...this.#storedProblems.map((message) => [message, "store"] as const)]);
+  #notify(listener: (snapshot: Snapshot) => void, snapshot: Snapshot): void {
+    try {
+      listener(snapshot);
+    } catch (thrown) {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#options.onProblem({ source: "listener", message: `the new configuration is in use, but a part of the gateway failed while it took it over: ${why}`, cause: thrown });
+    }
+  }
+
+  #noticesOf(configuration: Configuration, contents: Contents): Notices {
+    const input = { ...this.#options, configuration, ...contents, remember: this.#remember };
+    const { tenants, projects } = contents.identities;
+    return { notices: this.#remember("notices", [configuration, tenants, projects], () => configurationNotices(input)), stored: storedProblems(input) };
+  }
+
+  #reportNotices({ notices, stored }: Notices): void {
+    this.#storedProblems = stored;
+    const told = new Map([...notices.map((message) => [message, "notice"] as const), ...stored.map((message) => [message, "store"] as const)]);
     for (const [message, source] of told) if (!this.#told.has(message)) this.#options.onProblem({ source, message, cause: null });
     this.#told = new Set(told.keys());
   }

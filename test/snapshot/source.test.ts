@@ -49,9 +49,9 @@ async function open(options: Partial<SnapshotSourceOptions> = {}): Promise<Snaps
     families: FAMILIES,
     environment: readEnvironment({}),
     onProblem: (problem) => void problems.push(problem),
-    onSwap: (snapshot) => void swaps.push(snapshot),
     ...options,
   });
+  source.subscribe((snapshot) => void swaps.push(snapshot));
   sources.push(source);
   return source;
 }
@@ -78,6 +78,47 @@ async function within1s(isSo: () => boolean): Promise<number> {
 }
 
 describe("the store", () => {
+  test("a reading that never settles holds up neither later readings nor a reload, and its late answer replaces nothing newer", async () => {
+    let answerFirst: ((identities: Identities) => void) | null = null;
+    let readings = 0;
+    let revision = "1";
+    const store = storeOf({
+      revision: async () => revision,
+      readIdentities: () => {
+        readings += 1;
+        if (readings !== 2) return Promise.resolve(readings === 1 ? EMPTY : { ...EMPTY, tokens: [token("newer")] });
+        return new Promise<Identities>((resolve) => (answerFirst = resolve));
+      },
+    });
+    const source = await open({ store, pollMs: 5, readTimeoutMs: 20 });
+    revision = "2";
+    // the polling reads and gets no answer; the reload comes after it and is answered
+    while (answerFirst === null) await Bun.sleep(1);
+    await source.reload();
+    expect(source.current().tokens.has("newer")).toBe(true);
+    expect(problems.map(({ source: of }) => of)).toContain("store");
+    (answerFirst as (identities: Identities) => void)({ ...EMPTY, tokens: [token("older")] });
+    await source.reload();
+    expect([...source.current().tokens.keys()]).toEqual(["newer"]);
+    expect(source.storeStanding().problems).toEqual([]);
+  });
+
+  test("a listener that fails is reported as itself, the new snapshot is in use, and the other listeners get it", async () => {
+    const store = await openStore();
+    const source = await open({ store });
+    const seen: number[] = [];
+    source.subscribe(() => {
+      throw new Error("the tool servers are upset");
+    });
+    source.subscribe(({ version }) => void seen.push(version));
+    await writes(store).createToken(token("new"));
+    await source.reload();
+    expect(source.current().tokens.has("new")).toBe(true);
+    expect(seen).toContain(source.current().version);
+    expect(problems.map(({ source: of }) => of)).toEqual(problems.map(() => "listener"));
+    expect(problems[0]!.message).toBe("the new configuration is in use, but a part of the gateway failed while it took it over: the tool servers are upset");
+  });
+
   test("a token that is created is there within a second", async () => {
     const store = await openStore();
     const source = await open({ store, pollMs: 100 });

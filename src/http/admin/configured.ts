@@ -2,7 +2,7 @@
 // stands in the file is shown beside what the database holds, and is read-only.
 import { z } from "zod";
 import { configuredOperationId, type ConfiguredNoun, heldByProjects, verbsOf } from "../../auth/admin-operations.ts";
-import { type AdminCaller, demandWritable, nothingThere, type Place } from "../../auth/grants.ts";
+import { type AdminCaller, demandWritable, nothingThere, type Place, placeText } from "../../auth/grants.ts";
 import { demandConfigures } from "../../auth/narrowing-grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -70,7 +70,7 @@ export async function theResource(call: Call, store: Reader, kind: ConfiguredKin
   if (found !== null) return found;
   // what stands there for everybody is nobody's here to change
   if (fromFile(call, kind, key, context) !== undefined) demandWritable(call.role, { origin: "file", setBy: null });
-  throw nothingThere();
+  throw nothingThere(`${kind.replaceAll("_", " ")} ${key} in the ${placeText(place)}`);
 }
 
 /** Of the very place, which goes before what the database has of the name there; else of everybody. */

@@ -1,6 +1,6 @@
 // What happened: the audit log, and the versions of the configuration with what leads from one to another and the way back.
 import { z } from "zod";
-import { nothingThere } from "../../auth/grants.ts";
+import { nothingThere, placeText } from "../../auth/grants.ts";
 import { ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Actor, AuditRow, Change, Version, VersionSummary } from "../../store/records.ts";
@@ -105,7 +105,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     run: async ({ place: at, params }, store) => {
       const parsed = number.safeParse(params["id"]);
       const found = parsed.success ? await store.findVersion(parsed.data, at!) : null;
-      if (found === null) throw nothingThere();
+      if (found === null) throw nothingThere(`version ${params["id"]!} of the ${placeText(at!)}`);
       return { body: { ...shownHead(found), changes: found.changes.map(shownChange) } };
     },
   });

@@ -131,7 +131,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls, contents: AdminCon
 
 async function findCall(calls: Pick<CallStore, "findCall">, traceId: string, at: { readonly tenantId: string; readonly projectId: string | null } | null) {
   const found = await calls.findCall(traceId, at?.tenantId);
-  if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId)) throw nothingThere();
+  if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId)) throw nothingThere(`call ${traceId}`);
   return found;
 }
 
@@ -147,7 +147,7 @@ function contentOperations(reach: Exclude<CallReach, "operator">, contents: Admi
     run: async ({ place: at, params, note }) => {
       const traceId = params["id"]!;
       const found = (await contents?.find(traceId)) ?? null;
-      if (found === null || found.tenantId !== at!.tenantId || (at!.projectId !== null && found.projectId !== at!.projectId)) throw nothingThere();
+      if (found === null || found.tenantId !== at!.tenantId || (at!.projectId !== null && found.projectId !== at!.projectId)) throw nothingThere(`kept content of the call ${traceId}`);
       // what cannot be written down is not shown
       await note({ action: "read", outcome: "done", kind: "call_content", tenantId: found.tenantId, projectId: found.projectId, targetId: traceId });
       return { body: { trace_id: traceId, tenant_id: found.tenantId, project_id: found.projectId, kept_until: iso(found.expiresMs), content: found.content } };

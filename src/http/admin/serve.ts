@@ -1,7 +1,7 @@
 // One request of the admin API, top to bottom: who calls, may they, what do they send, was it sent before, do it in one transaction, read it again, answer.
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
-import { adminCaller, type AdminCaller, demandMoreThanOps, demandRole, nothingThere, type Place } from "../../auth/grants.ts";
+import { type AdminCaller, demandMoreThanOps, demandRole, nothingThere, type Place, placeText } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -99,7 +99,7 @@ async function attempted(c: AdminHttp, { operation, caller, params, actor }: Att
   // a stranger learns nothing of what is wrong with a body
   if (named !== null || operation.placeOf === undefined) demandRole(caller, requirement, named);
   // an operator may name any tenant: only the database knows which there are
-  if (named !== null && caller.isOperator && named.projectId === null && (await context.store.findTenant(named.tenantId)) === null) throw nothingThere();
+  if (named !== null && caller.isOperator && named.projectId === null && (await context.store.findTenant(named.tenantId)) === null) throw nothingThere(placeText(named));
   const { query, sent, body } = await inputOf(c, operation, caller, snapshot);
   const place = named ?? operation.placeOf?.(body, caller) ?? null;
   const role = demandRole(caller, requirement, place);
@@ -203,13 +203,15 @@ function namedPlace(params: Readonly<Record<string, string>>, snapshot: Snapshot
 
 /** A project that is not there is answered like one of others. */
 function unnamedPlace(operation: AdminOperation, params: Readonly<Record<string, string>>): null {
-  if (params["project"] !== undefined || operation.placeOf === undefined) throw nothingThere();
+  if (params["project"] !== undefined) throw nothingThere(`project ${params["project"]}`);
+  if (operation.placeOf === undefined) throw nothingThere("such place");
   return null;
 }
 
 function paramsOf(c: AdminHttp): Readonly<Record<string, string>> {
   const params = Object.entries(c.req.param() as Record<string, string>);
   // no id is longer or holds anything else, so that what goes to the store and into the log is a plain word
-  if (params.some(([, value]) => !/^[A-Za-z0-9_.:@+-]{1,200}$/.test(value))) throw nothingThere();
+  const odd = params.find(([, value]) => !/^[A-Za-z0-9_.:@+-]{1,200}$/.test(value));
+  if (odd !== undefined) throw nothingThere(`${odd[0]} with this id: an id has 1 to 200 letters, digits and _.:@+-`);
   return Object.fromEntries(params);
 }

@@ -47,12 +47,12 @@ function capsOf(caps: z.output<typeof tokenCaps> | undefined): { readonly tokenC
 
 async function theTenant(store: Reader, id: string): Promise<Kept<StoredTenant>> {
   const found = await store.findTenant(id);
-  if (found === null) throw nothingThere();
+  if (found === null) throw nothingThere(`tenant ${id}`);
   return found;
 }
 async function theProject(store: Reader, id: string): Promise<Kept<Project>> {
   const found = await store.findProject(id);
-  if (found === null) throw nothingThere();
+  if (found === null) throw nothingThere(`project ${id}`);
   return found;
 }
 
@@ -143,7 +143,7 @@ const listProjects = reading({
   answer: listOf(project, "ProjectList"),
   run: async ({ caller, query }, store) => {
     const tenantId = query.tenant_id ?? caller.token.tenantId;
-    if (tenantId !== caller.token.tenantId && !caller.isOperator) throw nothingThere();
+    if (tenantId !== caller.token.tenantId && !caller.isOperator) throw nothingThere(`tenant ${tenantId}`);
     return { body: listed(await visibleProjects(caller, store, tenantId, pageOf(query), query.search === undefined ? {} : { search: query.search }), shownProject) };
   },
 });

@@ -85,7 +85,7 @@ const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unkn
 async function issued(call: AdminCall<unknown, unknown>, writer: Writer, status: 200 | 201, make: () => Promise<IssuedToken>): Promise<Answer> {
   const { id, text } = await asked("expires_in_days", make);
   const kept = await writer.findToken(id);
-  if (kept === null) throw nothingThere();
+  if (kept === null) throw nothingThere(`access token ${id}`);
   const repeated = { ...shownToken(kept, call.nowMs), token: null };
   return { status, body: call.dryRun ? repeated : { ...repeated, token: text }, repeated, etag: etagOf(kept) };
 }
@@ -93,7 +93,7 @@ async function issued(call: AdminCall<unknown, unknown>, writer: Writer, status:
 async function theToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
   const { tenantId, projectId } = place!;
   const found = await store.findToken(params["id"]!);
-  if (found === null || found.tenantId !== tenantId || (projectId === null ? found.kind !== "personal" : found.projectId !== projectId)) throw nothingThere();
+  if (found === null || found.tenantId !== tenantId || (projectId === null ? found.kind !== "personal" : found.projectId !== projectId)) throw nothingThere(projectId === null ? `personal access token ${params["id"]!} in the tenant ${tenantId}` : `access token ${params["id"]!} of the project ${projectId}`);
   return found;
 }
 

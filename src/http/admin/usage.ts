@@ -88,7 +88,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     answer: callDetail,
     run: async ({ place: at, params }) => {
       const found = await calls.findCall(params["id"]!, at?.tenantId);
-      if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId)) throw nothingThere();
+      if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId)) throw nothingThere(`call ${params["id"]!}`);
       return { body: { ...shownCall(found.summary), record: found.record === null ? null : (callFields(found.record) as JsonObject) } };
     },
   });

@@ -1,6 +1,6 @@
 // Users of a tenant and their roles: in the whole tenant, and in single projects (decisions 2.2, 2.3, 2.11).
 import { z } from "zod";
-import { demandOperator, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
+import { demandOperator, demandRoleWithin, nothingThere, placeText } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -42,7 +42,7 @@ const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => 
 
 async function theUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
   const found = await store.findUser(id);
-  if (found === null || found.tenantId !== tenantId) throw nothingThere();
+  if (found === null || found.tenantId !== tenantId) throw nothingThere(`user ${id} in the tenant ${tenantId}`);
   return found;
 }
 
@@ -197,7 +197,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
       if (isOperator === true) demandOperator(caller, "user");
       const there = await writer.findMembership(userId, projectId);
-      if (there === null) throw nothingThere();
+      if (there === null) throw nothingThere(`role of the user ${userId} in the ${placeText(place!)}`);
       demandRoleWithin(own, there.role, "role");
       demandEtag(ifMatch, there);
       if (userId === caller.token.userId) throw new GatewayError("conflict", "Nobody takes the own role away. Ask somebody with the same role or a higher one.");

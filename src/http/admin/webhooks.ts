@@ -120,7 +120,7 @@ function isIn(of: Delivery, place: Place | null): boolean {
 
 async function theDelivery({ place, params }: Call, store: Reader): Promise<Delivery> {
   const found = await store.findDelivery(params["id"]!);
-  if (found === null || !isIn(found, place)) throw nothingThere();
+  if (found === null || !isIn(found, place)) throw nothingThere(`delivery ${params["id"]!}`);
   return found;
 }
 
