@@ -22,6 +22,7 @@ interface Schema {
 interface Described {
   readonly summary: string;
   readonly tags: readonly string[];
+  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly description?: string; readonly schema: Schema }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
   readonly "x-required-role"?: string;
   readonly "x-reach"?: string;
@@ -42,9 +43,32 @@ export function adminReference(world: DocumentWorld): string {
       const rows = list.map(({ path, method, of }) => [code(`${method.toUpperCase()} ${path.replace("/api/v1/admin", "")}`), roleWords(of), bodyName(of) === null ? "" : code(bodyName(of)!), of.summary]);
       const bodies = [...new Set(list.flatMap(({ of }) => bodyName(of) ?? []))].filter((name) => !told.has(name) && told.add(name) && !/(Fields|Change)$/.test(name));
       const fields = bodies.flatMap((name) => fieldsTable(name, components.schemas[name]!));
-      return [`### ${tag.replace("_", " ")}`, "", table(["operation", "role", "body", "what it does"], rows), ...fields].join("\n");
+      return [`### ${tag.replace("_", " ")}`, "", table(["operation", "role", "body", "what it does"], rows), ...queryTables(list), ...fields].join("\n");
     })
     .join("\n\n");
+}
+
+interface Operation {
+  readonly path: string;
+  readonly method: string;
+  readonly of: Described;
+}
+
+/** What every list and every change takes: the page describes it once, above the tables. */
+const COMMON_QUERY = new Set(["limit", "cursor", "dry_run"]);
+
+/** One table for the operations that take the same query parameters. */
+function queryTables(operations: readonly Operation[]): readonly string[] {
+  const tables = new Map<string, string[]>();
+  for (const { path, method, of } of operations) {
+    const own = (of.parameters ?? []).filter((parameter) => parameter.in === "query" && !COMMON_QUERY.has(parameter.name));
+    if (own.length === 0) continue;
+    const rows = table(["query parameter", "type", "meaning"], own.map(({ name, schema, description }) => [code(name), typeWords(schema), description ?? schema.description ?? ""]));
+    const takers = tables.get(rows) ?? [];
+    takers.push(code(`${method.toUpperCase()} ${path.replace("/api/v1/admin", "")}`));
+    tables.set(rows, takers);
+  }
+  return [...tables].flatMap(([rows, takers]) => ["", `Query parameters of ${takers.join(", ")}:`, "", rows]);
 }
 
 function roleWords({ "x-required-role": role = "", "x-reach": reach }: Described): string {

@@ -96,7 +96,9 @@ providers:
 function section(name: string, schema: Schema): string {
   const members = (schema.properties ?? {}) as Record<string, Schema>;
   const free = typeof schema.additionalProperties === "object" ? schema.additionalProperties : null;
-  const rows = [...Object.entries(members).flatMap(([key, member]) => rowsOf(key, member)), ...(free === null ? [] : rowsOf("<id>", free))];
+  // a list has no key of its own: its entries are described
+  const entries = schema.type === "array" ? ((schema.items as Schema).properties as Record<string, Schema>) : {};
+  const rows = [...Object.entries(members).flatMap(([key, member]) => rowsOf(key, member)), ...(free === null ? [] : rowsOf("<id>", free)), ...Object.entries(entries).flatMap(([key, member]) => rowsOf(`[].${key}`, member))];
   return `## \`${name}\`\n\n${schema.description}\n\n${table(["key", "type", "default", "meaning"], rows)}`;
 }
 

@@ -1,7 +1,7 @@
 // `dragoman serve`: start, the first words, and a quiet end.
 import { join, relative, sep } from "node:path";
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions, type ServerFlags } from "../config/server-options.ts";
+import { resolveConfigFile, resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway, PROVIDER_FAMILIES } from "../gateway.ts";
@@ -27,7 +27,7 @@ export async function serve(flags: ServerFlags, environment: Environment): Promi
     // the log's timer and the store would keep a process alive that serves nothing
     process.exit(1);
   }
-  greet(gateway, options.dataFolder);
+  greet(gateway, options, file);
   process.on("SIGHUP", () => void gateway.reload());
   return await ended(gateway);
 }
@@ -40,14 +40,20 @@ function startFailure(thrown: unknown, { host, port }: { readonly host: string; 
   return null;
 }
 
-function greet(gateway: Gateway, dataFolder: string): void {
-  printLine(`Dragoman ${VERSION} listens on ${gateway.url} (data in ${dataFolder})`);
+function greet(gateway: Gateway, options: ServerOptions, configFile: string | null): void {
+  printLine(`Dragoman ${VERSION} listens on ${gateway.url} (data in ${options.dataFolder})`);
   if (gateway.firstToken === null) {
-    printLine(`Another access token: ${commandHere()} token create --data ${quoted(dataFolder)} --name <name>`);
+    printLine(`Another access token: ${commandHere()} token create ${databaseFlags(options, configFile)}--name <name>`);
     return;
   }
   printLine(`\nAccess token, shown this once:\n\n  ${gateway.firstToken}\n\nTry it:\n`);
   printLine(`curl ${gateway.url}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`);
+}
+
+/** What leads the command to this gateway's database. A PostgreSQL database is found by `DATABASE_URL`, or by the configuration file that names it. */
+function databaseFlags({ databaseUrl, dataFolder }: ServerOptions, configFile: string | null): string {
+  if (databaseUrl === null) return `--data ${quoted(dataFolder)} `;
+  return configFile === null ? "" : `--config ${quoted(configFile)} `;
 }
 
 /** What runs the command line in this folder, as it can be pasted: a checkout has it on no path. */

@@ -5,6 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls.ts";
 import { cell, type Noun, type Verb } from "./nouns.ts";
 
 export interface PlaceFlags {
@@ -72,7 +73,7 @@ export function placePath({ place }: Pick<Noun, "place">, { tenant = DEFAULT_TEN
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {
   const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
   const path = `${placePath(noun, flags)}/${noun.path}`;
-  const query = { ...tenant, ...filters(noun, flags), ...(flags.by !== undefined && { group_by: flags.by }), ...(flags.order !== undefined && { order: flags.order }) };
+  const query = { ...tenant, ...filters(noun, flags), ...grouping(flags) };
   const things = await client.list(path, query, flags.most);
   if (flags.csv === true) return printCsv(things);
   if (flags.json === true) return printJson(things);
@@ -86,6 +87,14 @@ function printCsv(rows: readonly JsonObject[]): void {
   const flat = rows.map(({ group, ...sums }) => Object.entries({ ...(isObject(group) && group), ...sums }).filter(([, value]) => !isObject(value)));
   const lines = flat.map((fields) => fields.map(([, value]) => quoted(safe(value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value)))));
   for (const line of [(flat[0] ?? []).map(([name]) => name), ...lines]) printLine(line.join(","));
+}
+
+/** Throws Error that names the flag: the words of the API's own error are those of its query. */
+function grouping({ by, order }: NounFlags): Readonly<Record<string, string>> {
+  const odd = by?.split(",").find((word) => !(USAGE_DIMENSIONS as readonly string[]).includes(word));
+  if (odd !== undefined) throw new Error(`--by expects words out of ${USAGE_DIMENSIONS.join(", ")}, with commas between them. Got ${JSON.stringify(odd.slice(0, 100))}.`);
+  if (order !== undefined && !(USAGE_ORDERS as readonly string[]).includes(order)) throw new Error(`--order expects one of ${USAGE_ORDERS.join(", ")}. Got ${JSON.stringify(order.slice(0, 100))}.`);
+  return { ...(by !== undefined && { group_by: by }), ...(order !== undefined && { order }) };
 }
 
 function filters({ filters: known = [], many }: Noun, { filter = [] }: NounFlags): Readonly<Record<string, string>> {

@@ -29,10 +29,29 @@ export async function create(flags: CreateFlags & TokenFlags, environment: Envir
 }
 
 export async function list(flags: TokenFlags, environment: Environment): Promise<void> {
-  const tokens = await clientOf(flags, environment).list(pathOf(flags));
+  const tokens = await listed(clientOf(flags, environment), flags);
   if (flags.json === true) return printJson(tokens);
   const columns = { ID: "id", NAME: "name", KIND: "kind", PROJECT: "project_id", USER: "user_id", ROLE: "role", PERMISSIONS: "permissions", STATE: "state", EXPIRES: "expires_at" };
   printTable(Object.keys(columns), tokens.map((token) => Object.values(columns).map((field) => cell(token, field))));
+}
+
+/** Those of the project that the flags name; without one every token of the tenant that the caller sees, personal ones first. */
+async function listed(client: AdminClient, flags: TokenFlags): Promise<readonly JsonObject[]> {
+  if (flags.project !== undefined) return await client.list(pathOf(flags));
+  const projects = await client.list("/projects", flags.tenant === undefined ? {} : { tenant_id: flags.tenant });
+  const tokens = [...(await personalTokens(client, flags))];
+  for (const { id } of projects) if (typeof id === "string") tokens.push(...(await client.list(pathOf({ project: id }))));
+  return tokens;
+}
+
+/** None where the caller may not see the personal tokens of the tenant. */
+async function personalTokens(client: AdminClient, { tenant }: TokenFlags): Promise<readonly JsonObject[]> {
+  try {
+    return await client.list(pathOf(tenant === undefined ? {} : { tenant }));
+  } catch (thrown) {
+    if (thrown instanceof RefusedRequest && thrown.code === "insufficient_role") return [];
+    throw thrown;
+  }
 }
 
 export async function rotate(id: string, flags: RotateFlags & TokenFlags, environment: Environment): Promise<void> {
