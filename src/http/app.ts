@@ -64,6 +64,7 @@ interface Bindings {
 type AppEnv = { Bindings: Bindings; Variables: { traceId: string; startedMs: number } };
 
 const CORS_MAX_AGE_S = "600";
+const PREFLIGHT_CURE = " Calls from web pages are allowed only for the origins that cors.origins in the configuration names.";
 
 export function createApp(context: AppContext): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
@@ -82,9 +83,10 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     throw new GatewayError("not_found", `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. The operation is POST /api/v1/chat/completions.`);
   });
 
-  app.options("*", (c) => {
+  app.options("*", (c, next) => {
     const allowed = cors(c);
-    if (Object.keys(allowed).length === 0) throw new GatewayError("not_found", "Calls from web pages of other origins are off; cors.origins in the configuration allows them.");
+    // without CORS it is a method like any other: a path that exists refuses it and names the methods that it takes
+    if (Object.keys(allowed).length === 0) return next();
     const preflight = { "access-control-allow-methods": "GET, POST, OPTIONS", "access-control-allow-headers": c.req.header("access-control-request-headers") ?? "authorization, content-type", "access-control-max-age": CORS_MAX_AGE_S };
     return new Response(null, { status: 204, headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...allowed, ...preflight } });
   });
@@ -195,7 +197,7 @@ function namedModel(id: string, token: AccessToken, context: AppContext): NamedM
 
 function refuseOthers(app: Hono<AppEnv>, path: string, allow: string): void {
   const refuse = (c: Context<AppEnv>): never => {
-    throw new GatewayError("method_not_allowed", `${path} takes ${allow}; got ${c.req.method}.`, { headers: { allow } });
+    throw new GatewayError("method_not_allowed", `${path} takes ${allow}; got ${c.req.method}.${c.req.method === "OPTIONS" ? PREFLIGHT_CURE : ""}`, { headers: { allow } });
   };
   app.all(path, refuse).all(`${path}/`, refuse);
 }

@@ -18,7 +18,7 @@ import { MODEL_ID } from "../providers/settings.ts";
 export interface ModelSources {
   readonly providers: ReadonlyMap<string, Provider>;
   /** Models that need no configuration, by provider. */
-  readonly builtIn: ReadonlyMap<string, readonly { readonly id: string; readonly name: string }[]>;
+  readonly builtIn: ReadonlyMap<string, readonly { readonly id: string; readonly name: string; readonly fails?: true }[]>;
 }
 
 /** Seconds since 1970; clients want a number and read nothing from it. */
@@ -64,11 +64,11 @@ export function findModel(id: string, snapshot: Snapshot, sources: ModelSources,
   return settings === undefined || provider === undefined || !MODEL_ID.test(model) || narrowing?.permitsModel(`${settings.id}:${model}`) === false || !isEnabled(snapshot, scope, `${settings.id}:${model}`) ? null : { settings, provider, model };
 }
 
-/** The file's, else the built-in ones, else what the catalogue has of the provider at its own address. */
+/** The file's, else the built-in ones that answer, else what the catalogue has of the provider at its own address. */
 function listedNames(settings: ProviderSettings, provider: Provider, { builtIn }: ModelSources): readonly string[] {
   if (settings.models.length > 0) return settings.models.map(({ id }) => id);
   const own = builtIn.get(settings.family);
-  if (own !== undefined) return own.map(({ id }) => id);
+  if (own !== undefined) return own.filter(({ fails }) => fails !== true).map(({ id }) => id);
   return settings.baseUrl === null || settings.baseUrl === provider.baseUrl ? cataloguedModels(provider) : [];
 }
 

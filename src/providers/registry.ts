@@ -9,7 +9,7 @@ import { openaiCompatibleProviders } from "./openai-compatible/rows.ts";
 import type { Provider } from "./provider.ts";
 import { sagemaker } from "./sagemaker/provider.ts";
 import { replicate } from "./replicate/provider.ts";
-import { SANDBOX_MODELS, sandbox } from "./sandbox/provider.ts";
+import { type BuiltInModel, SANDBOX_MODELS, sandbox } from "./sandbox/provider.ts";
 import { vertex } from "./vertex/provider.ts";
 
 /** With a wire form of their own; the others are rows. */
@@ -28,4 +28,4 @@ const ownForms: readonly Provider[] = [
 export const providers: ReadonlyMap<string, Provider> = new Map([...ownForms, ...openaiCompatibleProviders, ...completionProviders].map((provider) => [provider.id, provider]));
 
 /** Models of providers that live in the gateway, for listings. */
-export const BUILT_IN_MODELS: ReadonlyMap<string, readonly { readonly id: string; readonly name: string }[]> = new Map([[sandbox.id, SANDBOX_MODELS]]);
+export const BUILT_IN_MODELS: ReadonlyMap<string, readonly BuiltInModel[]> = new Map([[sandbox.id, SANDBOX_MODELS]]);

@@ -25,6 +25,9 @@ describe("what `npm run docs` writes is checked in", () => {
     expect(withGeneratedPart(page, "x", "new")).toBe("a\n<!-- generated: x -->\nnew\n<!-- end of x -->\nb\n");
     expect(() => withGeneratedPart(page, "y", "new")).toThrow("no part");
   });
+  test("no generated page has a table without rows", () => {
+    for (const [path, text] of generated) expect([path, /\n\|[ |:-]*-[ |:-]*\|\n(?!\|)/.exec(text)?.index]).toEqual([path, undefined]);
+  });
   test("no generated page says undefined", () => {
     for (const [path, text] of generated) expect([path, /\bundefined\b|\[object|NaN/.test(text)]).toEqual([path, false]);
   });

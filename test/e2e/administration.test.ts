@@ -52,7 +52,26 @@ describe("the nouns", () => {
     expect((await cli("route", "delete", "fast", "--project", "site", "--dry-run")).stdout).toContain("dry run");
     expect((await cli("route", "delete", "fast", "--project", "site")).stdout).toBe("The route fast is removed.\n");
     expect((await json("route", "list", "--project", "site", "--filter", "origin=store"))).toEqual([]);
-    expect((await cli("tenant", "delete", "acme")).code).toBe(0);
+    const unconfirmed = await cli("project", "delete", "site");
+    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([1, "dragoman: This removes the project site with its tokens, memberships and configuration. Repeat the command with --yes to confirm it; --dry-run only checks it.\n"]);
+    expect((await cli("project", "delete", "site", "--dry-run")).code).toBe(0);
+    expect((await cli("project", "get", "site")).code).toBe(0);
+    expect((await cli("tenant", "delete", "acme", "--yes")).code).toBe(0);
+  }, 30_000);
+
+  test("[d9.3] every token that the caller sees is listed, and what is missing is named", async () => {
+    await json("project", "create", "second");
+    const made = [await json("token", "create", "--name", "one", "--url", gateway.url), await json("token", "create", "--name", "two", "--project", "second", "--url", gateway.url)];
+    const ids = (await json("token", "list", "--url", gateway.url)).map((one: any) => one.id);
+    for (const { id } of made) expect(ids).toContain(id);
+    const owners = (await json("token", "list", "--url", gateway.url)).filter((one: any) => one.kind === "personal");
+    expect(owners.length).toBeGreaterThan(0);
+    expect((await json("token", "list", "--project", "second", "--url", gateway.url)).map((one: any) => one.name)).toEqual(["two"]);
+
+    expect((await cli("token", "rotate", "nosuch", "--project", "second", "--url", gateway.url)).stderr).toContain("This access token sees no access token nosuch of the project second.");
+    expect((await cli("token", "create", "--name", "x", "--project", "nosuch", "--url", gateway.url)).stderr).toContain("This access token sees no project nosuch.");
+    expect((await cli("usage", "--by", "team")).stderr).toStartWith("dragoman: --by expects words out of tenant, project, token,");
+    expect((await cli("project", "delete", "second", "--yes")).code).toBe(0);
   }, 30_000);
 
   test("[d9.3] usage and calls are told, as tables, JSON and CSV", async () => {
@@ -194,7 +213,7 @@ describe("apply and export", () => {
     } finally {
       await empty.stop();
     }
-    expect((await cli("tenant", "delete", "moved")).code).toBe(0);
+    expect((await cli("tenant", "delete", "moved", "--yes")).code).toBe(0);
   }, 60_000);
 
   test("secrets come from variables, are kept and never shown; an export has placeholders for them, which stand for what is kept", async () => {

@@ -68,7 +68,7 @@ describe("a company's login", () => {
     const startedMs = performance.now();
     while (status !== 200 && performance.now() - startedMs < 3000) status = await call(carol, { "x-gateway-project-id": "default" });
     expect([status, performance.now() - startedMs < 2000]).toEqual([200, true]);
-    expect((await run("user", "delete", "carol.jones")).code).toBe(0);
+    expect((await run("user", "delete", "carol.jones", "--yes")).code).toBe(0);
     await Bun.sleep(600);
     expect(await call(carol)).toBe(403);
   }, 20_000);

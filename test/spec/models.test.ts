@@ -30,6 +30,18 @@ function serve(settings?: readonly ProviderSettings[]) {
 const all = serve();
 const model = async (name: string, get = all): Promise<any> => (await get(`/api/v1/models/${name}`)).body;
 
+describe("[d9.1] the models of the sandbox", () => {
+  const sandboxIds = async (get: typeof all): Promise<readonly string[]> => (await get("/api/v1/models")).body.data.map((one: { readonly id: string }) => one.id).filter((id: string) => id.startsWith("sandbox:"));
+  const settings = providerSettings({ id: "sandbox" });
+  const listed = (id: string) => ({ id, name: null, contextLength: null, maxCompletionTokens: null, pricing: null });
+
+  test("those that answer are listed, and those that fail are listed only where the configuration names them", async () => {
+    expect(await sandboxIds(serve([settings]))).toEqual(["echo", "assistant", "words-500", "tools", "json", "slow-2000"].map((name) => `sandbox:${name}`));
+    expect(await sandboxIds(serve([{ ...settings, models: [listed("echo"), listed("stall")] }]))).toEqual(["sandbox:echo", "sandbox:stall"]);
+    expect((await serve([settings])("/api/v1/models/sandbox:stall")).status).toBe(200);
+  });
+});
+
 describe("[d9.1] what is told of a model", () => {
   test("context, bound, prices for one token as strings, with the version of the price list", async () => {
     const claude = await model("anthropic:claude-sonnet-4-5");

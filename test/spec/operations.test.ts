@@ -223,7 +223,8 @@ describe("HTTP, headers and errors", () => {
   test("[d9.7] H18: other origins are refused until cors.origins names them, and then read the headers that they need", async () => {
     const origin = "https://chat.example.com";
     const preflight = (served: Served, from: string) => fetch(`${served.url}/api/v1/chat/completions`, { method: "OPTIONS", headers: { origin: from, "access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type,x-stainless-os" } });
-    expect((await preflight(plain, origin)).status).toBe(404);
+    const refused = await preflight(plain, origin);
+    expect([refused.status, refused.headers.get("allow"), ((await refused.json()) as any).error.code]).toEqual([405, "POST", "method_not_allowed"]);
     expect((await plain.chat(ECHO, { origin })).headers.get("access-control-allow-origin")).toBeNull();
 
     const open = serve({ snapshot: { corsOrigins: [origin] } });
@@ -235,7 +236,7 @@ describe("HTTP, headers and errors", () => {
       expect(response.headers.get("vary")).toBe("origin");
       await response.body?.cancel();
     }
-    expect((await preflight(open, "https://evil.example")).status).toBe(404);
+    expect((await preflight(open, "https://evil.example")).status).toBe(405);
     expect((await open.chat(ECHO, { origin: "https://evil.example" })).headers.get("access-control-allow-origin")).toBeNull();
   });
 });

@@ -33,6 +33,7 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
   if (verb === "create" || verb === "update") command.option("-f, --file <file>", "fields, as YAML or JSON; - is standard input").option("--set <field=value...>", "single fields, such as limit=10 or scope.user=*");
   if (verb === "set") command.requiredOption("--role <role>", "owner, admin, maintainer, developer or viewer; in a project at most maintainer");
   if (verb !== "list" && verb !== "get") command.option("--dry-run", "check everything and change nothing");
+  if (verb === "delete" && noun.contains !== undefined) command.option("--yes", `remove ${noun.contains} without asking`);
   command.action(async (...given: unknown[]) => {
     const [id, flags] = takesName ? [(given[0] as string | undefined) ?? null, given[1]] : [null, given[0]];
     await (await import("./run.ts")).runVerb(noun, verb, id, flags as NounFlags, readEnvironment());

@@ -21,6 +21,8 @@ export interface Noun {
   readonly sums?: true;
   /** A field of the answer that is told this once. */
   readonly shownOnce?: string;
+  /** What is removed together with it. A removal then has to be confirmed. */
+  readonly contains?: string;
   /** Further filters of a list. */
   readonly filters?: readonly string[];
 }
@@ -29,9 +31,9 @@ const ALL: readonly Verb[] = ["list", "get", "create", "update", "delete"];
 const KEPT = { ORIGIN: "origin", "SET BY": "set_by", VERSION: "version" } as const;
 
 export const NOUNS: readonly Noun[] = [
-  { word: "tenant", many: "tenants", path: "tenants", place: "none", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name" }, filters: ["search"] },
-  { word: "project", many: "projects", path: "projects", place: "none", verbs: ALL, named: "id", columns: { ID: "id", TENANT: "tenant_id", NAME: "name" }, filters: ["tenant_id", "search"] },
-  { word: "user", many: "users", path: "users", place: "tenant", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name", "E-MAIL": "email", OPERATOR: "operator" }, filters: ["email", "search"] },
+  { word: "tenant", many: "tenants", path: "tenants", place: "none", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name" }, filters: ["search"], contains: "its projects, users, tokens and configuration" },
+  { word: "project", many: "projects", path: "projects", place: "none", verbs: ALL, named: "id", columns: { ID: "id", TENANT: "tenant_id", NAME: "name" }, filters: ["tenant_id", "search"], contains: "its tokens, memberships and configuration" },
+  { word: "user", many: "users", path: "users", place: "tenant", verbs: ALL, named: "id", columns: { ID: "id", NAME: "name", "E-MAIL": "email", OPERATOR: "operator" }, filters: ["email", "search"], contains: "the user's roles and personal tokens" },
   { word: "member", many: "roles of users", path: "memberships", place: "either", verbs: ["list", "set", "delete"], named: "user_id", told: "The role of", columns: { USER: "user_id", TENANT: "tenant_id", PROJECT: "project_id", ROLE: "role" }, filters: ["user_id", "role"] },
   { word: "provider", many: "providers", path: "providers", place: "tenant", verbs: ALL, named: "name", columns: { NAME: "name", TYPE: "type", ADDRESS: "base_url", ...KEPT }, filters: ["origin", "search"] },
   { word: "route", many: "routes", path: "routes", place: "either", verbs: ALL, named: "name", columns: { NAME: "name", STRATEGY: "strategy", TARGETS: "targets", ...KEPT }, filters: ["origin", "search"] },

@@ -1,4 +1,5 @@
 // What each verb does with a noun: one request, or the pages of a list, and what is printed of the answer.
+import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -21,6 +22,7 @@ export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly by?: string;
   readonly order?: string;
   readonly csv?: true;
+  readonly yes?: true;
 }
 
 export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: NounFlags, environment: Environment): Promise<void> {
@@ -28,6 +30,7 @@ export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: 
   if (verb === "list") return await printList(client, noun, flags);
   const path = `${placePath(noun, flags)}/${noun.path}${id === null || verb === "create" ? "" : `/${encodeURIComponent(id)}`}`;
   const request = await requestFor(noun, verb, id, flags);
+  if (verb === "delete" && flags.dryRun !== true && flags.yes !== true) await confirmRemoval(noun, id);
   const answer = await client.send(METHODS[verb], path, request);
   if (flags.json === true) return printJson(answer);
   if (verb === "get") return printLine(stringify(answer).trimEnd());
@@ -39,6 +42,20 @@ export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: 
 export function printShownOnce(field: string | undefined, answer: Json): void {
   const value = field === undefined || !isObject(answer) ? undefined : answer[field];
   if (typeof value === "string" && !value.startsWith("*** ")) printLine(`Its ${field} is shown this once: ${value}`);
+}
+
+/** Asks on a terminal. Throws Error where the removal was not confirmed, or where there is no terminal to ask on. */
+async function confirmRemoval({ word, contains }: Noun, id: string | null): Promise<void> {
+  if (contains === undefined) return;
+  const what = `the ${word} ${id ?? ""} with ${contains}`;
+  if (!process.stdin.isTTY) throw new Error(`This removes ${what}. Repeat the command with --yes to confirm it; --dry-run only checks it.`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question(`Remove ${what}? [y/N] `);
+    if (!/^y(es)?$/i.test(answer.trim())) throw new Error("Nothing was removed.");
+  } finally {
+    terminal.close();
+  }
 }
 
 const METHODS = { get: "GET", create: "POST", update: "PATCH", set: "PUT", delete: "DELETE" } as const;

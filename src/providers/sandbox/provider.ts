@@ -13,17 +13,24 @@ export const sandbox: Provider = openAICompatibleProvider({
   lacks: ["logprobs", "top_logprobs", "logit_bias", "modalities", "audio", "prediction", "web_search_options"],
 });
 
-/** What `GET /models` lists of it; the numbers in names may be others. */
-export const SANDBOX_MODELS: readonly { readonly id: string; readonly name: string }[] = [
+export interface BuiltInModel {
+  readonly id: string;
+  readonly name: string;
+  /** It exists to try out failures, and `GET /models` lists it only where the configuration names it. */
+  readonly fails?: true;
+}
+
+/** Its models; the numbers in names may be others. */
+export const SANDBOX_MODELS: readonly BuiltInModel[] = [
   { id: "echo", name: "Echo: says the last user message" },
   { id: "assistant", name: "Assistant: calls the first offered function, answers in JSON where that is asked for, else echoes" },
   { id: "words-500", name: "Words: that many words" },
   { id: "tools", name: "Tools: calls the first offered function" },
   { id: "json", name: "JSON: an object, or one that fits the schema" },
-  { id: "fail-429", name: "Fails with that status" },
-  { id: "fail-500", name: "Fails with that status" },
   { id: "slow-2000", name: "Slow: waits that many milliseconds, then echoes" },
-  { id: "stall", name: "Stall: begins and then says nothing more" },
-  { id: "cut", name: "Cut: drops the connection in the middle" },
-  { id: "garbage", name: "Garbage: answers something that is no answer" },
+  { id: "fail-429", name: "Fails with that status", fails: true },
+  { id: "fail-500", name: "Fails with that status", fails: true },
+  { id: "stall", name: "Stall: begins and then says nothing more", fails: true },
+  { id: "cut", name: "Cut: drops the connection in the middle", fails: true },
+  { id: "garbage", name: "Garbage: answers something that is no answer", fails: true },
 ];
