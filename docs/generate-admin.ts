@@ -54,6 +54,9 @@ interface Operation {
   readonly of: Described;
 }
 
+/** Longer enumerations have a page of their own. */
+const MAX_ENUMERATED = 30;
+
 /** What every list and every change takes: the page describes it once, above the tables. */
 const COMMON_QUERY = new Set(["limit", "cursor", "dry_run"]);
 
@@ -87,6 +90,7 @@ function fieldsTable(name: string, { properties = {}, required = [] }: Schema): 
 
 function typeWords(schema: Schema): string {
   if (schema.$ref !== undefined) return code(schema.$ref.split("/").at(-1)!);
+  if (schema.enum !== undefined && schema.enum.length > MAX_ENUMERATED) return "string";
   if (schema.enum !== undefined) return schema.enum.map((one) => code(String(one))).join(", ");
   if (schema.const !== undefined) return code(String(schema.const));
   const forms = schema.anyOf ?? schema.oneOf ?? schema.allOf;

@@ -27,6 +27,7 @@ import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
 import { dependencies } from "./http/dependencies.ts";
 import { openServer } from "./http/server.ts";
+import { refuseUnservedWith } from "./http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "./http/traffic.ts";
 import { type Log, openLog } from "./observe/log.ts";
 import type { LimitStoreFigures } from "./observe/metrics/limit-store-gauges.ts";
@@ -157,6 +158,7 @@ async function openDoor({ options, closing, onFault }: Ground, { context, metric
     },
     notReady: () => (traffic.isDraining() ? "the gateway is going down" : (source.refusal() ?? ledger.refusal())),
     callsInFlight: () => traffic.count(),
+    refuseUnserved: refuseUnservedWith(context),
     targets,
     dependencies: () => dependencies(source, limits, ledger),
     admin: { store, limits, calls, contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) }, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },

@@ -133,6 +133,9 @@ export class Call {
   authenticated(token: AccessToken): void {
     this.record.tokenId = token.id;
     this.record.tenantId = token.tenantId;
+    // a personal token may reach several projects, and the request names one of them
+    this.record.projectId = token.projectId;
+    this.record.userId = token.userId;
   }
 
   /** Starts the clock of the whole operation, which counts from the arrival of the request. */

@@ -45,7 +45,7 @@ export const CATALOGUE = {
   not_found: entry(404, "not_found_error", "client", false, "There is nothing at this path.", "The operation is POST /api/v1/chat/completions."),
   route_not_found: entry(404, "not_found_error", "client", false, "No route has this name.", "`GET /api/v1/models` lists the routes of this token; `direct` means none."),
   model_not_found: entry(404, "not_found_error", "client", false, "The provider or model is unknown or not enabled.", "`GET /api/v1/models` lists what this token may call."),
-  responses_not_served: entry(404, "not_found_error", "client", false, "The responses operation is not served.", "Turn the responses API off in the client, so that it calls chat completions."),
+  operation_not_served: entry(404, "not_found_error", "client", false, "The gateway does not serve this operation.", "Configure the client to call chat completions; the message says how."),
   method_not_allowed: entry(405, "invalid_request_error", "client", false, "The path does not take this method.", "The header `allow` names the methods."),
   already_exists: entry(409, "invalid_request_error", "client", false, "Something with this id or name is there already.", "Choose another, or change the one that is there."),
   conflict: entry(409, "invalid_request_error", "client", false, "What is there does not allow the change.", "The message says what stands against it."),

@@ -24,7 +24,8 @@ import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
 import type { AdminBindings, AdminEnv } from "./admin/serve.ts";
-import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS, RESPONSES_PATHS } from "./paths.ts";
+import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
+import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
 import { describeModel, describeRoute, findModel, type ListingView, listModels, type ModelSources, type NamedModel } from "./models.ts";
 
 export interface AppContext {
@@ -40,6 +41,7 @@ export interface AppContext {
   targets(): readonly TargetStanding[];
   /** For `/readyz?verbose`: what calls lean on, in its words. */
   dependencies?(): JsonObject;
+  readonly refuseUnserved: RefuseUnserved;
   /** Absent: the admin API is not served. */
   readonly admin?: AdminSources;
 }
@@ -80,6 +82,8 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   });
   app.onError((thrown, c) => errorResponse(asGatewayError(thrown), c.get("traceId"), ownMs(c), cors(c)));
   app.notFound((c) => {
+    const operation = unservedOperation(c.req.method, c.req.path);
+    if (operation !== null) return context.refuseUnserved(operation, c.req.raw, c.env.peer);
     throw new GatewayError("not_found", `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. The operation is POST /api/v1/chat/completions.`);
   });
 
@@ -94,10 +98,6 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   serveListings(app, context, reply);
   serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), ownMs(c)), ...cors(c) }));
   for (const path of CHAT_PATHS) refuseOthers(app, path, "POST");
-  for (const path of RESPONSES_PATHS)
-    app.all(path, () => {
-      throw new GatewayError("responses_not_served", 'The responses operation is not served. Turn it off in the client ("Use Responses API": off; in the OpenAI SDKs call chat.completions), so that it calls /chat/completions.');
-    });
 
   app.get("/healthz", (c) => reply(c, { status: "ok" }));
   app.get("/readyz", async (c) => {

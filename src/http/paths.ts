@@ -1,11 +1,10 @@
 // Where the operations are reached: under the specification's base address, and under what people paste by mistake (decisions 9.6).
 
-const BASES = ["/api/v1", "/v1", "/api"] as const;
+export const BASES = ["/api/v1", "/v1", "/api"] as const;
 
 export const CHAT_PATHS = BASES.map((base) => `${base}/chat/completions`);
 export const MODEL_PATHS = BASES.map((base) => `${base}/models`);
 export const PARAMS_PATHS = BASES.map((base) => `${base}/params`);
-export const RESPONSES_PATHS = BASES.map((base) => `${base}/responses`);
 export const KEY_PATHS = BASES.map((base) => `${base}/key`);
 export const OPENAPI_PATHS = BASES.map((base) => `${base}/openapi.json`);
 export const ADMIN_BASE = "/api/v1/admin";

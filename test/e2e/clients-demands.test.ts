@@ -157,7 +157,7 @@ describe("[d9.7] the same for every provider", () => {
 
   test("[d9.6] R11: the responses operation is not there, and the answer says what to do", async () => {
     const error = await errorOf(client.responses.create({ model: "sandbox:echo", input: "hello" }));
-    expect(error).toMatchObject({ status: 404, code: "responses_not_served" });
+    expect(error).toMatchObject({ status: 404, code: "operation_not_served" });
     expect(error.message).toMatch(/turn.*off/i);
   });
 

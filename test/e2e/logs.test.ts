@@ -42,6 +42,49 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => void (await gateway.stop()));
 
+describe("refused requests", () => {
+  const refused = async (path: string, body: string, token: string | null): Promise<{ readonly status: number; readonly traceId: string; readonly code: string }> => {
+    const response = await fetch(`${gateway.url}${path}`, { method: "POST", headers: { "content-type": "application/json", ...(token !== null && { authorization: `Bearer ${token}` }) }, body });
+    const { error } = (await response.json()) as any;
+    return { status: response.status, traceId: response.headers.get("x-gateway-trace-id")!, code: error.code };
+  };
+  const recordAt = (base: string, traceId: string) =>
+    until(async () => {
+      const response = await fetch(`${gateway.url}/api/v1/admin${base}/logs/${traceId}`, { headers: { authorization: `Bearer ${owner}` } });
+      return response.status === 200 && ((await response.json()) as any);
+    });
+
+  test("[d11.1] are recorded under the project of a good token, whatever they were refused for", async () => {
+    const cases = [
+      ["/api/v1/chat/completions", "{", developer, 400, "invalid_json"],
+      ["/api/v1/chat/completions", '{"model": "sandbox:echo", "messages": 7}', developer, 400, "invalid_request"],
+      ["/api/v1/chat/completions", '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello"}]}', viewer, 403, "insufficient_role"],
+      ["/v1/embeddings", '{"input": "Hello"}', developer, 404, "operation_not_served"],
+      ["/api/v1/images/generations", "{}", developer, 404, "operation_not_served"],
+      ["/v1/unheard-of", "{}", developer, 404, "operation_not_served"],
+    ] as const;
+    for (const [path, body, token, status, code] of cases) {
+      const answer = await refused(path, body, token);
+      expect([path, answer.status, answer.code]).toEqual([path, status, code]);
+      const shown = await recordAt("/projects/default", answer.traceId);
+      expect([path, shown.tenant_id, shown.project_id, shown.status, shown.code]).toEqual([path, "default", "default", status, code]);
+      const line = await until(async () => gateway.lines().find((one) => one["trace_id"] === answer.traceId));
+      expect([path, line["status"], line["project"]]).toEqual([path, status, "default"]);
+    }
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/code="operation_not_served"[^\n]* 3\n/);
+  }, 60_000);
+
+  test("[d11.1] [d9.6] an operation that is not served is recorded for the operator where no good token came with it", async () => {
+    for (const token of [null, "dgm_pt_wrong"]) {
+      const answer = await refused("/v1/responses", "{}", token);
+      expect([answer.status, answer.code]).toEqual([404, "operation_not_served"]);
+      const shown = await recordAt("", answer.traceId);
+      expect([shown.tenant_id, shown.project_id, shown.code, shown.record.error_detail]).toEqual([null, null, "operation_not_served", "POST /v1/responses"]);
+    }
+  }, 60_000);
+});
+
 describe("what is said", () => {
   test("[d11.3] is kept once the tenant turns it on, and read by maintainers with a row of the audit log; viewers, developers, the log and the disk tell nothing of it", async () => {
     const before = await chat(`${WORD} before`);

@@ -82,7 +82,7 @@ export async function openAdminWorld({ file = null, clock = systemClock, kind = 
   const logins = openLogins({ upstream: { send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")) }, clock, onFault: () => {} });
   const app = createApp({
     clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, logins, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
-    notReady: () => null, callsInFlight: () => 0, targets: () => [],
+    notReady: () => null, callsInFlight: () => 0, targets: () => [], refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
     admin: { store: between(store), limits, calls, contents, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
   });
   const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });

@@ -7,6 +7,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { type AccessToken, NOT_NARROWED } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
+import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { codeWords } from "../docs/pages.ts";
 import { runCli } from "../harness/gateway-process.ts";
@@ -19,7 +20,7 @@ const token: AccessToken = { id, kind: "project", name: "test", tenantId: "defau
 
 function serve(settings?: readonly ProviderSettings[]) {
   const stub = stubGateway({ ...(settings && { providers: settings }), snapshot: { tokens: new Map([[id, token]]) } });
-  const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
+  const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), refuseUnserved: refuseUnservedWith(stub.context), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
   return async (path: string, headers: Record<string, string> = { authorization: `Bearer ${text}` }): Promise<{ readonly status: number; readonly body: any; readonly size: number }> => {
     const response = await app.fetch(new Request(`http://gateway.test${path}`, { headers }), { peer: null });
     const answer = await response.text();
@@ -31,9 +32,9 @@ const all = serve();
 const model = async (name: string, get = all): Promise<any> => (await get(`/api/v1/models/${name}`)).body;
 
 describe("[d9.1] the models of the sandbox", () => {
-  const sandboxIds = async (get: typeof all): Promise<readonly string[]> => (await get("/api/v1/models")).body.data.map((one: { readonly id: string }) => one.id).filter((id: string) => id.startsWith("sandbox:"));
+  const sandboxIds = async (get: typeof all): Promise<readonly string[]> => (await get("/api/v1/models")).body.data.map((one: { readonly id: string }) => one.id).filter((name: string) => name.startsWith("sandbox:"));
   const settings = providerSettings({ id: "sandbox" });
-  const listed = (id: string) => ({ id, name: null, contextLength: null, maxCompletionTokens: null, pricing: null });
+  const listed = (name: string) => ({ id: name, name: null, contextLength: null, maxCompletionTokens: null, pricing: null });
 
   test("those that answer are listed, and those that fail are listed only where the configuration names them", async () => {
     expect(await sandboxIds(serve([settings]))).toEqual(["echo", "assistant", "words-500", "tools", "json", "slow-2000"].map((name) => `sandbox:${name}`));
@@ -120,7 +121,7 @@ describe("[d9.1, d6.2] /params", () => {
   test("says what a request is held to: o3 takes no stop, and one name of the bound is as good as the other", async () => {
     const rows = new Map<string, any>((await all("/api/v1/params?model=openai:o3")).body.parameters.map((row: { readonly name: string }) => [row.name, row]));
     expect(rows.get("stop")).toMatchObject({ support: "unsupported" });
-    expect(rows.get("temperature")).toEqual({ name: "temperature", support: "native", note: "1 only: the model reasons", values: null, range: [1, 1] });
+    expect(rows.get("temperature")).toMatchObject({ name: "temperature", support: "unsupported", values: null, range: null });
     expect(rows.get("max_tokens").support).toBe("mapped");
   });
 });

@@ -5,6 +5,7 @@ import type { AccessToken } from "../../src/core/identity.ts";
 import type { ModelListing, Snapshot } from "../../src/core/snapshot.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { createApp } from "../../src/http/app.ts";
+import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { compileIpRanges } from "../../src/wire/ip-range.ts";
 import { type Fault, status } from "../harness/faults.ts";
@@ -175,7 +176,7 @@ describe("the listing of models", () => {
   const listing = (token: Partial<AccessToken>) => {
     const own = [providerSettings({ id: "up0", family: "custom", baseUrl: "http://up0.test/v1", credentials: [storedKey("k")], models: [listed("a"), listed("b")] }), providerSettings({ id: "up1", family: "custom", baseUrl: "http://up1.test/v1", credentials: [storedKey("k")], models: [listed("c")] })];
     const stub = stubGateway({ token, providers: own, snapshot: { routes: new Map(ROUTES.map((route) => [route.name, route])) } });
-    const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: new Map() }, logins: stub.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
+    const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), refuseUnserved: refuseUnservedWith(stub.context), models: { providers, builtIn: new Map() }, logins: stub.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
     return async (path: string): Promise<{ readonly status: number; readonly body: any }> => {
       const response = await app.fetch(new Request(`http://gateway.test/api/v1${path}`, { headers: { authorization: stub.authorization } }), { peer: "127.0.0.1" });
       return { status: response.status, body: await response.json() };

@@ -10,6 +10,7 @@ import { CATALOGUE, type ErrorCode, GatewayError } from "../../src/core/errors.t
 import { NOT_NARROWED, type AccessToken } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
+import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
 import { openServer } from "../../src/http/server.ts";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
@@ -51,7 +52,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
   const targets = () => targetStandings(stub.context.routing, systemClock.monotonic());
   const metrics = openMetrics({ targets });
   const app = createApp({
-    clock: systemClock, version: "1.2.3", snapshot: () => stub.context.snapshot(), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins,
+    clock: systemClock, version: "1.2.3", snapshot: () => stub.context.snapshot(), refuseUnserved: refuseUnservedWith(stub.context), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins,
     metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }), notReady, callsInFlight: () => 0, targets,
   });
   const onFault = (fault: unknown): never => {
@@ -376,7 +377,7 @@ describe("operations", () => {
     for (const base of ["/api/v1", "/v1", "/api"]) {
       const response = await fetch(`${plain.url}${base}/responses`, { method: "POST", headers: { authorization: `Bearer ${plain.token}`, "content-type": "application/json" }, body: "{}" });
       const { code, message } = await errorOf(response);
-      expect([response.status, code, response.headers.get("x-should-retry")]).toEqual([404, "responses_not_served", "false"]);
+      expect([response.status, code, response.headers.get("x-should-retry")]).toEqual([404, "operation_not_served", "false"]);
       expect(message).toMatch(/Use Responses API/);
     }
   });

@@ -9,6 +9,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { type AccessToken, NOT_NARROWED } from "../../src/core/identity.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { createApp } from "../../src/http/app.ts";
+import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { contextWindowFallback, namedRoutes, type ResolvedRoute, resolveRoute } from "../../src/routing/resolve-route.ts";
 import { runCli } from "../harness/gateway-process.ts";
@@ -240,7 +241,7 @@ describe("[d9.1] routes in the listing of models", () => {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = { id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
   const snapshot = { ...gateway.context.snapshot(), tokens: new Map([[id, token]]) };
-  const app = createApp({ clock: systemClock, version: "1", snapshot: () => snapshot, models: { providers, builtIn: BUILT_IN_MODELS }, logins: gateway.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
+  const app = createApp({ clock: systemClock, version: "1", snapshot: () => snapshot, refuseUnserved: refuseUnservedWith(gateway.context), models: { providers, builtIn: BUILT_IN_MODELS }, logins: gateway.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
   const get = async (path: string): Promise<any> => (await app.fetch(new Request(`http://gateway.test/api/v1/models${path}`, { headers: { authorization: `Bearer ${text}` } }), { peer: null })).json();
 
   test("stand first, those of tenant and project included, and are models to a client", async () => {

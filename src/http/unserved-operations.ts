@@ -1,0 +1,56 @@
+// Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it, and leaves a record as a refused call does
+// (promises 9.6, 11.1).
+import { identify } from "../auth/identify.ts";
+import { Call } from "../chat/call.ts";
+import type { ChatContext } from "../chat/context.ts";
+import { GatewayError } from "../core/errors.ts";
+import { BASES } from "./paths.ts";
+
+const CHAT = "POST /api/v1/chat/completions";
+const MAX_PATH = 200;
+
+/** By the first segment of the path below the base address. */
+const HINTS: Readonly<Record<string, string>> = {
+  responses:
+    'The Responses operation is not served. Make the client call chat completions: in the AI SDK use `provider.chat(model)`, in the OpenAI Agents SDK `set_default_openai_api("chat_completions")`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI speaks this operation alone.',
+  messages: "The Messages operation is not served, so that programs which speak Anthropic's API, such as Claude Code, cannot use this gateway. A client of OpenAI's chat completions reaches the same models: send `model: \"anthropic:<model>\"`.",
+  embeddings: "Embeddings are not served. Configure the client to ask the provider of the embedding model itself.",
+  completions: `Legacy completions are not served. Send the prompt as a message to ${CHAT}; models that take a raw prompt get one from it.`,
+  rerank: "Rerank is not served. Configure the client to ask the provider of the rerank model itself.",
+  moderations: "Moderations are not served. Policies of the gateway can look at what is sent and answered instead.",
+  conversations: "Conversations are not kept here. Send the whole conversation with each call.",
+  assistants: `Assistants are not served. Use ${CHAT} with tools.`,
+  threads: "Threads are not kept here. Send the whole conversation with each call.",
+  images: "Image operations are not served. Models that draw do so in chat completions, with `modalities`.",
+  audio: "Audio operations are not served. Models that listen and speak do so in chat completions, with `modalities` and `audio`.",
+  files: "Files are not kept here. Send content in the message, as a data URI or an address.",
+  batches: "Batches are not served. Send the calls one by one.",
+  realtime: `Realtime sessions are not served. Use ${CHAT} with \`stream: true\`.`,
+};
+
+/** What the request asks for, where that is an operation that is not served; null for every other path. A POST to an unknown path below a base address counts as one. */
+export function unservedOperation(method: string, path: string): string | null {
+  const base = BASES.find((one) => path.startsWith(`${one}/`));
+  if (base === undefined) return null;
+  const name = path.slice(base.length + 1).split("/", 1)[0]!;
+  if (Object.hasOwn(HINTS, name)) return name;
+  return method === "POST" && name !== "" && name !== "admin" ? name : null;
+}
+
+/** Refuses an operation that `unservedOperation` named. `peer` is the address at the other end of the connection; null when unknown. */
+export type RefuseUnserved = (operation: string, http: Request, peer: string | null) => Promise<Response>;
+
+/** The refusal is recorded for the project of the token where the request carries a good one, else for the operator. */
+export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
+  return async (operation, http, peer) => {
+    const call = new Call(context, http, { requestIP: () => (peer === null ? null : { address: peer }) });
+    try {
+      call.authenticated(await identify(http.headers.get("authorization"), call.clientIp, call.snapshot, context.logins, context.clock.now()));
+    } catch {
+      // the record names no tenant
+    }
+    const asked = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
+    const message = HINTS[operation] ?? `There is no operation at ${asked}. This gateway serves ${CHAT}.`;
+    return call.fail(new GatewayError("operation_not_served", message, { detail: asked }));
+  };
+}
