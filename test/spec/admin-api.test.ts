@@ -16,6 +16,7 @@ const FILE = `
 providers:
   openai:
     api_key: sk-of-the-operator-1234567890
+    base_url: https://models.example/v1
 routes:
   shared: {targets: ["sandbox:echo"]}
 limits:
@@ -199,6 +200,8 @@ for (const kind of kinds)
           }
         const providers = await world.send("acme.viewer", "GET", `${A}/tenants/acme/providers`);
         expect(providers.body.data[0]).toMatchObject({ name: "openai", origin: "file", enabled: true });
+        for (const as of ["acme.owner", "default.boss"]) expect([as, (await world.send(as, "GET", `${A}/tenants/${as.split(".")[0]!}/providers`)).body.data[0].base_url]).toEqual([as, undefined]);
+        expect((await world.send("default.owner", "GET", `${A}/tenants/acme/providers`)).body.data[0].base_url).toBe("https://models.example/v1");
         expect(providers.text).not.toContain("sk-of-the-operator");
       });
       test("[d9.3] settings of the file are shown as they hold and are read-only, beside those of the database", async () => {

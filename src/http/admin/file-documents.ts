@@ -45,7 +45,7 @@ function ofEverybody(kind: ConfiguredKind, file: Configuration, { projectId }: P
   if (kind === "webhook") return isOperator && projectId === null ? shownWebhooks(file.webhooks) : [];
   if (kind === "tool_server") return shownToolServers(file.tool_servers);
   if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
-  return kind === "provider" && projectId === null ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry)] as const) : [];
+  return kind === "provider" && projectId === null ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry, isOperator)] as const) : [];
 }
 
 function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
@@ -76,8 +76,8 @@ function asJson(value: unknown): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject;
 }
 
-/** Its address and settings are the operator's own business; that it is there is not. */
-function shownProvider({ family, enabled, models }: ProviderEntry): JsonObject {
+/** Everybody sees that it is there, and only an operator sees its address. */
+function shownProvider({ family, enabled, models, baseUrl }: ProviderEntry, isOperator: boolean): JsonObject {
   const entries = models.map(({ id, name, contextLength, maxCompletionTokens, pricing }) => ({ id, name: name ?? undefined, context_length: contextLength ?? undefined, max_completion_tokens: maxCompletionTokens ?? undefined, pricing: pricing ?? undefined }));
-  return { type: family, enabled, ...asJson({ models: entries }) };
+  return { type: family, enabled, ...asJson({ base_url: isOperator ? (baseUrl ?? undefined) : undefined, models: entries }) };
 }

@@ -1,7 +1,7 @@
 // One request of the admin API, top to bottom: who calls, may they, what do they send, was it sent before, do it in one transaction, read it again, answer.
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
-import { type AdminCaller, demandMoreThanOps, demandRole, nothingThere, type Place, placeText } from "../../auth/grants.ts";
+import { adminCaller, type AdminCaller, demandMoreThanOps, demandRole, nothingThere, type Place, placeText } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
