@@ -12,7 +12,7 @@ const MAX_PATH = 200;
 /** By the first segment of the path below the base address. */
 const HINTS: Readonly<Record<string, string>> = {
   responses:
-    'The Responses operation is not served. Make the client call chat completions: in the AI SDK use `provider.chat(model)`, in the Agents SDK `set_default_openai_api("chat_completions")`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI speaks this operation alone.',
+    'The Responses operation is not served. Make the client call chat completions: in the AI SDK use `provider.chat(model)`, in the Agents SDK set the default API to `chat_completions`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI speaks this operation alone.',
   messages: "The Messages operation is not served, so that programs which speak it alone, such as Claude Code, cannot use this gateway. A client of chat completions reaches the same models.",
   embeddings: "Embeddings are not served. Configure the client to ask the provider of the embedding model itself.",
   completions: `Legacy completions are not served. Send the prompt as a message to ${CHAT}; models that take a raw prompt get one from it.`,
