@@ -135,7 +135,7 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
   const names = Object.keys(added);
   if (left.length === 0 && names.length === 0) return request;
   const { whole, short, members } = mergedText(request.source, added, new Set([...KNOWN, ...left, ...names.map((name) => SYNONYMS.get(name) ?? name)]));
-  const parsed = parseChatRequest(short);
+  const parsed = parseChatRequest(short, null);
   if (parsed.options.toolServers.length + request.options.toolServers.length > 0) {
     const name = TOOL_FIELDS.find((one) => Object.hasOwn(added, one));
     if (name !== undefined) throw new GatewayError("invalid_request", `${name} of a call with tool servers is the same for every target: it stands in the request itself.`, { param: name });

@@ -32,7 +32,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     demandInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, call.snapshot);
     call.enter(token);
 
-    const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits)));
+    const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits), call.snapshot.limits.body));
     call.parsed(sent);
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);

@@ -22,6 +22,8 @@ export interface Conversation {
 interface Findings {
   readonly blocks: Map<BlockType, string>;
   readonly forms: VendorForm[];
+  /** Values of these forms, by kind. */
+  readonly noted: Map<VendorForm["kind"], Set<string>>;
   /** Functions called so far, whose names a function message may repeat. */
   readonly called: Set<string>;
 }
@@ -35,7 +37,7 @@ const MAX_NAME = 64;
 export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): Conversation {
   if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);
   if (value.length === 0) throw new GatewayError("invalid_request", "messages must hold at least one message; got an empty array.", { param: "messages" });
-  const found: Findings = { blocks: new Map(), forms: [], called: new Set() };
+  const found: Findings = { blocks: new Map(), forms: [], noted: new Map(), called: new Set() };
   let legacy = false;
   let brought = false;
   for (let index = 0; index < value.length; index++) {
@@ -98,7 +100,7 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   const type = call["type"] ?? "function";
   if (typeof type !== "string") throw invalid(`${path}.type`, '"function"', type);
   if (type !== "function") {
-    found.forms.push({ kind: "tool", value: type, path: `${path}.type`, message: `${path}.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}` });
+    note(found, { kind: "tool", value: type, path: `${path}.type` }, `must be "function"; got ${JSON.stringify(type.slice(0, 64))}`);
     return;
   }
   const called = call["function"];
@@ -142,7 +144,7 @@ function checkBlock(block: Json, path: string, found: Findings): void {
   const type = block["type"];
   if (typeof type !== "string") throw invalid(`${path}.type`, `one of ${BLOCK_TYPES.join(", ")}`, type);
   if (!BLOCKS.has(type)) {
-    found.forms.push({ kind: "block", value: type, path: `${path}.type`, message: `${path}.type must be one of ${BLOCK_TYPES.join(", ")}; got ${JSON.stringify(type.slice(0, 64))}` });
+    note(found, { kind: "block", value: type, path: `${path}.type` }, `must be one of ${BLOCK_TYPES.join(", ")}; got ${JSON.stringify(type.slice(0, 64))}`);
     return;
   }
   const known = type as BlockType;
@@ -215,7 +217,16 @@ function needText(parent: JsonObject, name: string, path: string): void {
   if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
 }
 
+/** The first of its kind and value: where that may stand, the others may. */
+function note(found: Findings, form: Omit<VendorForm, "message">, expected: string): void {
+  const values = found.noted.get(form.kind) ?? new Set<string>();
+  if (values.has(form.value)) return;
+  values.add(form.value);
+  found.noted.set(form.kind, values);
+  found.forms.push({ ...form, message: `${form.path} ${expected}` });
+}
+
 /** A breach of the common rules that some vendor's row may allow. */
 function rule(found: Findings, value: string, path: string, expected: string): void {
-  found.forms.push({ kind: "message_rule", value, path, message: `${path} ${expected}` });
+  note(found, { kind: "message_rule", value, path }, expected);
 }

@@ -2,11 +2,14 @@
 // What depends on the target, such as what its vendor understands, is left to fit.ts.
 import { rateOfToken } from "../accounting/price.ts";
 import type { AskedToolServer, CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
+import { type BodyBounds, LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../core/json.ts";
 import { COMMON, FIELDS, GATEWAY } from "../core/params.ts";
-import { JsonError, parseJsonObject } from "../wire/json.ts";
+import { parseJsonObject } from "../wire/json.ts";
+import { JsonBoundError, JsonError } from "../wire/json-error.ts";
+import { boundError, demandShortNames, jsonBounds } from "./bounded-body.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
@@ -28,9 +31,10 @@ export function isEndpointField(name: string): boolean {
 /** Two names of one bound. */
 const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
 
-/** Throws GatewayError `invalid_json`, `invalid_request` and kin with the path in `param`. */
-export function parseChatRequest(text: string): ChatRequest {
-  const { value: body, members } = parseBody(text);
+/** Throws GatewayError `invalid_json`, `invalid_request` and kin with the path in `param`. `bounds` null: the text is of parts that were bounded before. */
+export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST_BODY_BOUNDS): ChatRequest {
+  const { value: body, members } = parseBody(text, bounds);
+  if (bounds !== null) demandShortNames(body, bounds);
   const fields = classify(body);
   const legacy = withToolsForFunctions(fields.common, fields.gateway);
   const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
@@ -64,10 +68,11 @@ function rewrittenMembers(body: JsonObject, params: ChatParams, known: readonly 
   return names;
 }
 
-function parseBody(text: string) {
+function parseBody(text: string, bounds: BodyBounds | null) {
   try {
-    return parseJsonObject(text);
+    return parseJsonObject(text, bounds === null ? {} : jsonBounds(bounds));
   } catch (thrown) {
+    if (thrown instanceof JsonBoundError) throw boundError(thrown);
     if (thrown instanceof JsonError) throw new GatewayError("invalid_json", `The body is not a JSON object: ${thrown.message}`);
     throw thrown;
   }

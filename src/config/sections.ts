@@ -2,6 +2,7 @@
 // file durations are seconds (`_s`) and sizes bytes; from here on they have the names and units of core/snapshot.ts. The descriptions are what
 // docs/configuration.md and dragoman.schema.json show.
 import { z } from "zod";
+import { LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 
@@ -19,6 +20,9 @@ const MIB = 1024 * 1024;
 const toMs = (seconds: number): number => Math.max(1, Math.round(seconds * 1000));
 const seconds = (fallback: number, max: number, description: string) => z.number().gt(0).max(max).default(fallback).meta({ title: "Seconds", description });
 const bytes = (fallback: number, min: number, max: number, description: string) => z.int().min(min).max(max).default(fallback).meta({ title: "Bytes", description });
+
+/** Of a request's body. It can be raised: below the default it would refuse what every gateway takes. */
+const bound = (least: number, max: number, description: string) => z.int().min(least).max(max).default(least).meta({ title: "Bound", description: `${description} One more is answered 400. It can be raised; what is raised costs time of all callers.` });
 
 /** A host name or address without scheme, port or brackets. */
 export const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
@@ -56,6 +60,13 @@ export const serverSection = z
       description: "HTTP proxy for every call to a provider, user name and password included where it wants them. Read at the start. Not set: providers are called directly, whatever the environment says.",
     }),
     max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; above it the answer is 413."),
+    max_body_values: bound(LEAST_BODY_BOUNDS.maxValues, 10_000_000, "Texts, numbers, words, arrays and objects that a request holds together."),
+    max_body_levels: bound(LEAST_BODY_BOUNDS.maxLevels, 512, "Arrays and objects of a request inside one another."),
+    max_messages: bound(LEAST_BODY_BOUNDS.maxMessages, 1_000_000, "Messages of a request."),
+    max_tools: bound(LEAST_BODY_BOUNDS.maxTools, 1_000_000, "Tools of a request."),
+    max_items: bound(LEAST_BODY_BOUNDS.maxItems, 1_000_000, "Items of any other list of a request, the parts of a message among them, and members of any object."),
+    max_name_characters: bound(LEAST_BODY_BOUNDS.maxNameCharacters, 65_536, "Characters of the name of a field, a model, a route and the like."),
+    max_number_digits: bound(LEAST_BODY_BOUNDS.maxNumberDigits, 65_536, "Digits of a number."),
     body_timeout_s: seconds(60, 3600, "The body of a request has to be complete this long after its head."),
     max_concurrent_calls: z.int().min(1).max(MAX_CONCURRENT_CALLS).default(10_000).meta({ title: "Calls", description: "Calls under way at the same time; one more is answered 503." }),
     max_concurrent_calls_per_tenant: z.int().min(1).max(MAX_CONCURRENT_CALLS).optional().meta({ title: "Calls of a tenant", description: "Calls of one tenant under way at the same time; one more is answered 503. Not set: four fifths of `max_concurrent_calls` where there are several tenants, so that no tenant takes the places of all others, and all of them where there is one." }),
@@ -88,6 +99,15 @@ export const serverSection = z
     proxyTrust: file.trusted_proxies.length === 0 ? null : { proxies: compileIpRanges(file.trusted_proxies), header: file.proxy_header },
     limits: {
       maxBodyBytes: file.max_body_bytes,
+      body: {
+        maxValues: file.max_body_values,
+        maxLevels: file.max_body_levels,
+        maxMessages: file.max_messages,
+        maxTools: file.max_tools,
+        maxItems: file.max_items,
+        maxNameCharacters: file.max_name_characters,
+        maxNumberDigits: file.max_number_digits,
+      },
       bodyTimeoutMs: toMs(file.body_timeout_s),
       maxConcurrentCalls: file.max_concurrent_calls,
       maxConcurrentCallsPerTenant: file.max_concurrent_calls_per_tenant ?? null,

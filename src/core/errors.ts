@@ -101,6 +101,14 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
+/** Characters. Names in a request may be of any length, and no error repeats megabytes. */
+const MAX_MESSAGE = 16_384;
+const MAX_PARAM = 1024;
+
+function shortened(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max)}…`;
+}
+
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly param: string | null;
@@ -109,10 +117,10 @@ export class GatewayError extends Error {
   readonly detail: string | null;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(shortened(message, MAX_MESSAGE), details.cause === undefined ? undefined : { cause: details.cause });
     this.name = "GatewayError";
     this.code = code;
-    this.param = details.param ?? null;
+    this.param = details.param == null ? null : shortened(details.param, MAX_PARAM);
     this.metadata = details.metadata;
     this.headers = details.headers ?? {};
     this.detail = details.detail ?? null;

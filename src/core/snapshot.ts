@@ -1,4 +1,5 @@
 // The immutable value that every call reads: configuration and store joined and compiled. It is swapped whole when something changes.
+import type { BodyBounds } from "./body-bounds.ts";
 import type { ContentLogs } from "./content.ts";
 import type { StoredCredential } from "./credential.ts";
 import type { WebhookSet } from "./event.ts";
@@ -118,6 +119,7 @@ export interface Snapshot {
 
 export interface ServerLimits {
   readonly maxBodyBytes: number;
+  readonly body: BodyBounds;
   /** The body has to be complete this long after the head. */
   readonly bodyTimeoutMs: number;
   readonly maxConcurrentCalls: number;

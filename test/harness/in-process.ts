@@ -6,6 +6,7 @@ import { type Crossed, thresholdWatch } from "../../src/admission/thresholds.ts"
 import type { ChatContext } from "../../src/chat/context.ts";
 import { openRouting } from "../../src/chat/open-routing.ts";
 import { handleChat } from "../../src/chat/handle.ts";
+import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { type AccessToken, NOT_NARROWED, type Permission } from "../../src/core/identity.ts";
@@ -30,7 +31,7 @@ import type { FakeToolServers } from "./fake-tools.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
 
 export const LIMITS: ServerLimits = {
-  maxBodyBytes: 33_554_432, bodyTimeoutMs: 60_000, maxConcurrentCalls: 10_000, maxConcurrentCallsPerTenant: null, maxAnswerBytes: 67_108_864, maxEventBytes: 16_777_216, defaultTimeoutMs: 600_000,
+  maxBodyBytes: 33_554_432, body: LEAST_BODY_BOUNDS, bodyTimeoutMs: 60_000, maxConcurrentCalls: 10_000, maxConcurrentCallsPerTenant: null, maxAnswerBytes: 67_108_864, maxEventBytes: 16_777_216, defaultTimeoutMs: 600_000,
   connectTimeoutMs: 10_000, firstByteTimeoutMs: 600_000, betweenBytesTimeoutMs: 300_000, headHoldMs: 10_000, keepAliveMs: 15_000,
 };
 

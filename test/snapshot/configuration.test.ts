@@ -41,6 +41,7 @@ describe("without a file", () => {
         proxyTrust: null,
         limits: {
           maxBodyBytes: 33_554_432,
+          body: { maxValues: 250_000, maxLevels: 64, maxMessages: 10_000, maxTools: 2048, maxItems: 10_000, maxNameCharacters: 256, maxNumberDigits: 64 },
           bodyTimeoutMs: 60_000,
           maxConcurrentCalls: 10_000,
           maxConcurrentCallsPerTenant: null,

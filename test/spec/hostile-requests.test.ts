@@ -4,6 +4,8 @@ import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts
 import { openaiAnswer } from "../harness/upstream.ts";
 import { providers } from "../../src/providers/registry.ts";
 
+/** What an operator may allow: more than the bounds of decisions 5.8, which have tests of their own. */
+const WIDE = { body: { maxValues: 10_000_000, maxLevels: 512, maxMessages: 1_000_000, maxTools: 1_000_000, maxItems: 1_000_000, maxNameCharacters: 65_536, maxNumberDigits: 65_536 } };
 const hello = [{ role: "user", content: "Hello" }];
 const SOON_MS = 2000;
 const many = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index));
@@ -26,7 +28,7 @@ describe("time", () => {
   for (const model of ["anthropic:claude-sonnet-4-5", "gemini:gemini-3-pro-preview"])
     for (const [what, messages] of Object.entries(conversations))
       test(`[d5.6] ${model}: ${what} by the ten thousand are encoded in the time of their length`, async () => {
-        const gateway = stubGateway({ upstream: cannedUpstream({ status: 500, body: "" }) });
+        const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
         await soon(gateway, { model, messages, max_tokens: 5 });
         expect(gateway.sent).toHaveLength(1);
       });
@@ -38,7 +40,7 @@ describe("time", () => {
   };
   for (const [what, block] of Object.entries(documents))
     test(`[d5.6] bedrock: ${what} by the ten thousand are named in the time of their number`, async () => {
-      const gateway = stubGateway({ upstream: cannedUpstream({ status: 500, body: "" }) });
+      const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
       await soon(gateway, { model: "bedrock:anthropic.claude-opus-4-5", messages: [{ role: "user", content: many(20_000, block) }] });
       const names = (JSON.parse(gateway.sent[0]!.body) as { messages: readonly { content: readonly { document: { name: string } }[] }[] }).messages[0]!.content.map(({ document }) => document.name);
       expect(new Set(names).size).toBe(20_000);

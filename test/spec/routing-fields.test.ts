@@ -80,8 +80,8 @@ describe("fallbacks", () => {
   });
   test("long parameters are not read again without end; a long conversation is not read again at all", () => {
     const fallbacks = Array.from({ length: 32 }, (_, index) => ({ model: `gemini:${index}`, seed: index }));
-    expect(outcome({ fallbacks, user: "x".repeat(600_000) })).toBe("400 invalid_request fallbacks");
-    expect(outcome({ fallbacks: fallbacks.slice(0, 8), user: "x".repeat(600_000) })).toBe("taken");
+    expect(outcome({ fallbacks, stop: "x".repeat(600_000) })).toBe("400 invalid_request fallbacks");
+    expect(outcome({ fallbacks: fallbacks.slice(0, 8), stop: "x".repeat(600_000) })).toBe("taken");
     expect(outcome({ fallbacks, messages: [{ role: "user", content: "x".repeat(3_000_000) }] })).toBe("taken");
   });
   test("[d3.4] permissions hold for an entry as for a request", async () => {

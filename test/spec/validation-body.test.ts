@@ -119,8 +119,8 @@ describe("form", () => {
     ["an overlong encoding", withByte(0xc0), "400 invalid_json"],
     ["UTF-16", new Uint8Array(Buffer.from(right, "utf16le")), "400 invalid_json"],
     ["only bytes", new Uint8Array(300).fill(0), "400 invalid_json"],
-    ["1,500 levels of lists", `{"a":${"[".repeat(1500)}${"]".repeat(1500)}}`, "400 invalid_json"],
-    ["levels without end", "[".repeat(4000), "400 invalid_json"],
+    ["1,500 levels of lists", `{"a":${"[".repeat(1500)}${"]".repeat(1500)}}`, "400 invalid_request"],
+    ["levels without end", "[".repeat(4000), "400 invalid_request"],
     ["a key twice", member('"model":"sandbox:json"'), "400 invalid_json"],
     ["a key twice, once escaped", member('"mod\\u0065l":"sandbox:json"'), "400 invalid_json"],
     ["a number beyond every double", member('"temperature":1e999'), "400 invalid_request"],
@@ -146,7 +146,7 @@ describe("form", () => {
         const nested = (inside: string): string => `{"model":"sandbox:echo","messages":[{"role":"user","content":"x"}],${inside}}`;
         const deep = `${open.repeat(10_000)}1${close.repeat(10_000)}`;
         for (const body of [nested(`"x":${deep}`), nested(`"metadata":{"a":${deep}}`), nested(`"messages":${deep}`).replace('"messages":[{"role":"user","content":"x"}],', ""), deep])
-          expect(outcome(await rawCall(large.url, { token: large.firstToken!, pieces: [body] }))).toBe("400 invalid_json");
+          expect(outcome(await rawCall(large.url, { token: large.firstToken!, pieces: [body] }))).toBe("400 invalid_request");
       }
       expect((await large.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "still here" }] })).status).toBe(200);
     } finally {

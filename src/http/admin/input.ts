@@ -6,7 +6,8 @@ import { formatPath } from "../../config/problem.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, isRawNumber, type Json } from "../../core/json.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
-import { JsonError, parseJsonObject } from "../../wire/json.ts";
+import { parseJsonObject } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 
 /** No document is larger; those of calls have their own bound. */
 export const MAX_ADMIN_BODY_BYTES = 1_048_576;

@@ -2,7 +2,8 @@
 // with a start, deltas and a stop; then message_delta tells how it ended. Unknown events, blocks and deltas are passed over, as the vendor asks.
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
 import { annotationsOf } from "./citations.ts";

@@ -3,7 +3,8 @@
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import { calledFunction } from "../called-function.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
 import { thinkingBlocks } from "./reasoning.ts";

@@ -2,7 +2,8 @@
 // service itself ran are left out: nothing is to be done about them, and OpenAI has no form for them.
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import { readMemo } from "../anthropic/memo.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { annotationsOf } from "./citations.ts";

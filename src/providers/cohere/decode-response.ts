@@ -2,7 +2,8 @@
 // reasoning, as thinking blocks are that of newer ones.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";

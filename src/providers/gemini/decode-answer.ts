@@ -1,6 +1,7 @@
 // What plain and streamed answers have in common: the frame of a GenerateContentResponse. https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";

@@ -2,7 +2,8 @@
 // whole answer with a piece of the message in it; the line that says `done` is the last.
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 import { classifyError } from "./errors.ts";

@@ -1,7 +1,8 @@
 // Body text -> ChatAnswer: the provider's own object, patched where an OpenAI-shaped server says the same thing differently.
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { completeArguments, hasToolCalls, type Loose, patchFinishReason, patchLogprobs, patchMessage } from "./choice.ts";
 import type { ErrorClassifier } from "./errors.ts";

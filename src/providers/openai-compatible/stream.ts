@@ -2,7 +2,8 @@
 // more here than its JSON.parse. No state is kept: what has to be right over a whole stream is the stream grammar's.
 import type { ChatChunk, ChunkChoice } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
-import { JsonError, parseJson } from "../../wire/json.ts";
+import { parseJson } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
 import { hasToolCalls, type Loose, patchFinishReason, patchLogprobs, patchMessage } from "./choice.ts";

@@ -1,0 +1,271 @@
+// One pass over a JSON text before its values are made: where the members of the outermost object stand, which numbers a double would change, and whether the
+// text keeps to its bounds. It is linear in the length of the text, makes nothing but the spans, and believes the text to be JSON: where it is not, the scan ends
+// early or runs past, and JSON.parse, which always follows, refuses the text.
+import type { MemberSpan } from "../core/chat.ts";
+import { JsonBoundError, JsonError } from "./json-error.ts";
+
+export interface JsonBounds {
+  /** Arrays and objects inside one another, the outermost counted; at most 512. */
+  readonly maxDepth: number;
+  /** Texts, numbers, arrays, objects and words, the outermost object counted, names of members not. */
+  readonly maxValues: number;
+  /** Members of any one object. */
+  readonly maxMembers: number;
+  /** Digits of a number. */
+  readonly maxDigits: number;
+  /** UTF-16 units of the name of a member of the outermost object, as it is written. */
+  readonly maxName: number;
+  /** Items of the array that a member of the outermost object is, and of any array inside that member. */
+  maxItems(member: string): { readonly own: number; readonly inside: number };
+}
+/** Bounds of which only that of nesting has to be there. */
+export type SomeBounds = Partial<JsonBounds> & Pick<JsonBounds, "maxDepth">;
+
+interface Scan {
+  readonly text: string;
+  readonly bounds: SomeBounds;
+  values: number;
+  /** Items of arrays of the member that is being read. */
+  own: number;
+  inside: number;
+  /** Of all bounds of items and members, the smallest: nothing is looked at more closely below it. */
+  least: number;
+  /** Where numbers begin and end that a double would change. */
+  readonly changedNumbers: number[];
+}
+
+/** Of the value that is being read, by depth: how many items or members there were so far, and whether it is an object. Nothing waits while it is read. */
+const MAX_LEVELS = 1024;
+const COUNTS = new Uint32Array(MAX_LEVELS);
+const OBJECTS = new Uint8Array(MAX_LEVELS);
+const NO_BOUND = Number.POSITIVE_INFINITY;
+
+function beginScan(text: string, bounds: SomeBounds): Scan {
+  return { text, bounds, values: 1, own: NO_BOUND, inside: NO_BOUND, least: bounds.maxMembers ?? NO_BOUND, changedNumbers: [] };
+}
+
+/** Where numbers begin and end that a double would change. Throws JsonError. */
+export function scanValue(text: string, maxDepth: number): readonly number[] {
+  const scan = beginScan(text, { maxDepth });
+  endOfValue(scan, skipSpace(text, 0), 0);
+  return scan.changedNumbers;
+}
+
+/** `members` is null where the text is no object. `keyOf` reads a quoted key that has escapes. Throws JsonError. */
+export function scanObject(text: string, bounds: SomeBounds, keyOf: (quoted: string) => string): { readonly members: ReadonlyMap<string, MemberSpan> | null; readonly changedNumbers: readonly number[] } {
+  const scan = beginScan(text, bounds);
+  return { members: findMembers(scan, keyOf), changedNumbers: scan.changedNumbers };
+}
+
+function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string, MemberSpan> | null {
+  const { text, bounds: { maxMembers = NO_BOUND, maxName = NO_BOUND, maxValues = NO_BOUND, maxItems } } = scan;
+  const open = skipSpace(text, 0);
+  if (text.charCodeAt(open) !== OPEN_BRACE) {
+    endOfValue(scan, open, 0);
+    return null;
+  }
+  const members = new Map<string, MemberSpan>();
+  let keyStart = skipSpace(text, open + 1);
+  while (text.charCodeAt(keyStart) === QUOTE) {
+    const keyEnd = endOfString(text, keyStart);
+    const colon = skipSpace(text, keyEnd);
+    if (text.charCodeAt(colon) !== COLON) return null;
+    if (keyEnd - keyStart - 2 > maxName) throw new JsonBoundError(`The name of a member may have at most ${maxName} characters.`, keyStart, shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)));
+    const written = text.slice(keyStart + 1, keyEnd - 1);
+    const key = written.includes("\\") ? keyOf(text.slice(keyStart, keyEnd)) : written;
+    // Two readers of the same body could disagree on which of the two counts, and one of them may be the provider.
+    if (members.has(key)) throw new JsonError(`The key ${JSON.stringify(key.slice(0, 64))} stands twice in the object, again at offset ${keyStart}.`, keyStart);
+    if (members.size === maxMembers) throw new JsonBoundError(`The body may have at most ${maxMembers} members.`, keyStart, shortened(key));
+    if (++scan.values > maxValues) throw tooManyValues(scan, keyStart);
+    if (maxItems !== undefined) {
+      ({ own: scan.own, inside: scan.inside } = maxItems(key));
+      scan.least = Math.min(maxMembers, scan.own, scan.inside);
+    }
+    const valueStart = skipSpace(text, colon + 1);
+    const valueEnd = endOfValue(scan, valueStart, 1);
+    members.set(key, { keyStart, valueStart, valueEnd });
+    const comma = skipSpace(text, valueEnd);
+    if (text.charCodeAt(comma) !== COMMA) return members;
+    keyStart = skipSpace(text, comma + 1);
+  }
+  return members;
+}
+
+/** One past the value that begins at `start`, inside `outerDepth` arrays and objects. */
+function endOfValue(scan: Scan, start: number, outerDepth: number): number {
+  const { text, bounds: { maxDepth, maxValues = NO_BOUND }, least } = scan;
+  const { length } = text;
+  let depth = outerDepth;
+  let at = start;
+  if (isLowerCase(text.charCodeAt(at))) {
+    while (isLowerCase(text.charCodeAt(at))) at += 1;
+    return at;
+  }
+  do {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) {
+      at = endOfString(text, at);
+    } else if ((unit >= ZERO && unit <= NINE) || unit === MINUS) {
+      at = endOfNumber(scan, at);
+    } else if (unit === COMMA) {
+      if (++scan.values > maxValues) throw tooManyValues(scan, at);
+      if (++COUNTS[depth]! > least) demandRoom(scan, depth, outerDepth, at);
+      at += 1;
+    } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
+      depth += 1;
+      if (depth > maxDepth) throw new JsonBoundError(`The JSON is nested deeper than ${maxDepth} levels at offset ${at}.`, at, firstOf(pathAt(text, at, true)));
+      const first = text.charCodeAt(skipSpace(text, at + 1));
+      const isEmpty = first === CLOSE_BRACE || first === CLOSE_BRACKET;
+      COUNTS[depth] = isEmpty ? 0 : 1;
+      OBJECTS[depth] = unit === OPEN_BRACE ? 1 : 0;
+      if (!isEmpty && ++scan.values > maxValues) throw tooManyValues(scan, at);
+      at += 1;
+    } else {
+      if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) depth -= 1;
+      at += 1;
+    }
+  } while (depth > outerDepth && at < length);
+  return at;
+}
+
+/** Throws where an array or object has more items or members than it may. */
+function demandRoom(scan: Scan, depth: number, outerDepth: number, at: number): void {
+  const isObject = OBJECTS[depth] === 1;
+  const bound = isObject ? (scan.bounds.maxMembers ?? NO_BOUND) : depth === outerDepth + 1 ? scan.own : scan.inside;
+  if (COUNTS[depth]! <= bound) return;
+  const path = pathAt(scan.text, at, false);
+  throw new JsonBoundError(`${path} may have at most ${bound} ${isObject ? "members" : "items"}.`, at, path);
+}
+
+function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonBoundError {
+  return new JsonBoundError(`The body may hold at most ${maxValues} JSON values; there are more at offset ${at}.`, at, pathAt(text, at, true));
+}
+
+/** One past the closing quote. Most strings are short; from where one is not, the runtime's search is many times as fast as ours. */
+function endOfString(text: string, quote: number): number {
+  const { length } = text;
+  const near = Math.min(quote + 24, length);
+  let at = quote + 1;
+  while (at < near) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) return at + 1;
+    at += unit === BACKSLASH ? 2 : 1;
+  }
+  for (;;) {
+    const end = text.indexOf('"', at);
+    if (end === -1) return length;
+    let backslash = end - 1;
+    while (backslash >= at && text.charCodeAt(backslash) === BACKSLASH) backslash -= 1;
+    if ((end - 1 - backslash) % 2 === 0) return end + 1;
+    at = end + 1;
+  }
+}
+
+function endOfNumber(scan: Scan, start: number): number {
+  const { text, bounds: { maxDigits = NO_BOUND } } = scan;
+  let at = start + 1;
+  let exponent = false;
+  for (;;) {
+    const unit = text.charCodeAt(at);
+    if (unit === LOWER_E || unit === UPPER_E) exponent = true;
+    else if (!((unit >= ZERO && unit <= NINE) || unit === POINT || unit === MINUS || unit === PLUS)) break;
+    at += 1;
+  }
+  if (at - start > maxDigits && text.slice(start, at).replaceAll(/\D/g, "").length > maxDigits) {
+    const path = pathAt(text, start, true);
+    throw new JsonBoundError(`${path} is a number of more than ${maxDigits} digits.`, start, path);
+  }
+  // A double holds every decimal of 15 digits.
+  if ((exponent || at - start > 15) && !survivesDouble(text.slice(start, at))) scan.changedNumbers.push(start, at);
+  return at;
+}
+
+/** The member of the outermost object in which a place is: the path of a place that is nested too deep says nothing more. */
+function firstOf(path: string): string {
+  return /^[^.[]*/.exec(path)![0];
+}
+
+const MAX_SHOWN = 64;
+
+function shortened(name: string): string {
+  return name.length <= MAX_SHOWN ? name : `${name.slice(0, MAX_SHOWN)}…`;
+}
+
+/** Where a place in the text belongs: the path of the value there, or of the array or object around it. Only refusals ask for it. */
+function pathAt(text: string, offset: number, ofValue: boolean): string {
+  const levels: { isObject: boolean; place: string }[] = [];
+  let index: number[] = [];
+  let at = skipSpace(text, 0);
+  while (at < offset) {
+    const unit = text.charCodeAt(at);
+    const level = levels.at(-1);
+    if (unit === QUOTE) {
+      const end = endOfString(text, at);
+      if (level?.isObject === true && text.charCodeAt(skipSpace(text, end)) === COLON) level.place = `.${shortened(text.slice(at + 1, Math.min(end - 1, at + 2 + MAX_SHOWN)))}`;
+      at = end;
+      continue;
+    }
+    if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
+      levels.push({ isObject: unit === OPEN_BRACE, place: unit === OPEN_BRACE ? "" : "[0]" });
+      index.push(0);
+    } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) {
+      levels.pop();
+      index.pop();
+    } else if (unit === COMMA && level?.isObject === false) level.place = `[${(index[index.length - 1] = index.at(-1)! + 1)}]`;
+    at += 1;
+  }
+  const path = (ofValue ? levels : levels.slice(0, -1)).map(({ place }) => place).join("");
+  return path.startsWith(".") ? path.slice(1) : path;
+}
+
+function skipSpace(text: string, start: number): number {
+  let at = start;
+  for (;;) {
+    const unit = text.charCodeAt(at);
+    if (unit !== SPACE && unit !== LF && unit !== CR && unit !== TAB) return at;
+    at += 1;
+  }
+}
+
+function isLowerCase(unit: number): boolean {
+  return unit >= 0x61 && unit <= 0x7a;
+}
+
+const TAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const PLUS = 0x2b;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
+const COLON = 0x3a;
+const UPPER_E = 0x45;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const LOWER_E = 0x65;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** True when the number that a double prints is the one that was written, whatever the spelling: 1.0, 1e3, -0. Linear in the number of digits. */
+function survivesDouble(source: string): boolean {
+  const value = Number(source);
+  const printed = String(value);
+  return printed === source || (Number.isFinite(value) && decimalOf(source) === decimalOf(printed));
+}
+
+/** One spelling for one decimal value, sign left out: its digits without zeros at either end, and the power of ten. */
+function decimalOf(literal: string): string {
+  const [mantissa = "", power = "0"] = literal.toLowerCase().split("e");
+  const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".");
+  const digits = whole + fraction;
+  let first = 0;
+  while (first < digits.length && digits.charCodeAt(first) === ZERO) first += 1;
+  let end = digits.length;
+  while (end > first && digits.charCodeAt(end - 1) === ZERO) end -= 1;
+  return first === end ? "0" : `${digits.slice(first, end)}e${Number(power) - fraction.length + digits.length - end}`;
+}
