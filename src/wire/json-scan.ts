@@ -45,8 +45,8 @@ function beginScan(text: string, bounds: SomeBounds): Scan {
 }
 
 /** Where numbers begin and end that a double would change. Throws JsonError. */
-export function scanValue(text: string, maxDepth: number): readonly number[] {
-  const scan = beginScan(text, { maxDepth });
+export function scanValue(text: string, bounds: SomeBounds): readonly number[] {
+  const scan = beginScan(text, bounds);
   endOfValue(scan, skipSpace(text, 0), 0);
   return scan.changedNumbers;
 }

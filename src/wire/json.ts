@@ -4,15 +4,20 @@ import type { MemberSpan } from "../core/chat.ts";
 import { describe, isObject, type Json, type JsonObject, type RawNumber } from "../core/json.ts";
 import { findJsonFault } from "./json-fault.ts";
 import { JsonError } from "./json-error.ts";
-import { type JsonBounds, scanObject, scanValue } from "./json-scan.ts";
+import { type JsonBounds, type SomeBounds, scanObject, scanValue } from "./json-scan.ts";
 
 const MAX_DEPTH = 512;
+/**
+ * Of what providers and tool servers send. An object of more members than any protocol has costs seconds; the longest answers that are right, with the
+ * probabilities of all their tokens, hold less than a million values.
+ */
+const SENT_BOUNDS: SomeBounds = { maxDepth: MAX_DEPTH, maxMembers: 10_000, maxValues: 2_000_000 };
 
-/** Any JSON value. A number that a double would change is a RawNumber. Throws JsonError; also for nesting deeper than 512. */
+/** Any JSON value. A number that a double would change is a RawNumber. Throws JsonError; also for nesting deeper than 512, 10,000 members and 2,000,000 values. */
 export function parseJson(text: string): Json {
   // Events of a stream are too short to nest too deep, and one regular expression tells that nearly all of them hold no long number.
   if (text.length <= MAX_DEPTH && !MAY_HOLD_LONG_NUMBER.test(text)) return parseNatively(text);
-  return parseScanned(text, scanValue(text, MAX_DEPTH));
+  return parseScanned(text, scanValue(text, SENT_BOUNDS));
 }
 
 /**
@@ -74,7 +79,7 @@ function withRawNumbers(value: Json): Json {
       const item = items[index]!;
       if (typeof item === "string" || typeof item === "object") items[index] = withRawNumbers(item);
     }
-    return value;
+    return items;
   }
   const members = value as Record<string, Json>;
   for (const name of Object.keys(members)) {

@@ -7,11 +7,14 @@ import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, isRawNumber, type Json } from "../../core/json.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import { parseJsonObject } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
+import { JsonBoundError, JsonError } from "../../wire/json-error.ts";
 
 /** No document is larger; those of calls have their own bound. */
 export const MAX_ADMIN_BODY_BYTES = 1_048_576;
 const MAX_DEPTH = 32;
+/** As many as any document has, in lists of a thousand each. */
+const MAX_VALUES = 50_000;
+const MAX_MEMBERS = 5000;
 const MAX_TOLD = 20;
 
 export interface JsonBody {
@@ -23,10 +26,11 @@ export interface JsonBody {
 export async function readJsonBody(request: Request, limits: ServerLimits): Promise<JsonBody> {
   const text = await readBody(request, { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MAX_ADMIN_BODY_BYTES) });
   try {
-    const { value } = parseJsonObject(text, { maxDepth: MAX_DEPTH });
+    const { value } = parseJsonObject(text, { maxDepth: MAX_DEPTH, maxValues: MAX_VALUES, maxMembers: MAX_MEMBERS });
     refuseOddValues(value, []);
     return { text, value };
   } catch (thrown) {
+    if (thrown instanceof JsonBoundError) throw new GatewayError("invalid_request", thrown.message, { param: thrown.path === "" ? null : thrown.path });
     if (thrown instanceof JsonError) throw new GatewayError("invalid_json", thrown.message);
     throw thrown;
   }

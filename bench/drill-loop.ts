@@ -1,0 +1,109 @@
+// `npm run drill:loop`: the real gateway under requests and answers that are as large as they may be, and larger. Prints for each shape the longest wait of another
+// caller, by the clock and in time of the serving thread on a processor; on a quiet machine the two are the same. Ends with code 1 when the latter was above the
+// promise (decisions 5.8). `--only` takes words of titles, `--times` how often each is sent.
+import { parseArgs } from "node:util";
+import { Worker } from "node:worker_threads";
+import { type GatewayProcess, runCli, startGateway } from "../test/harness/gateway-process.ts";
+import { type LongAnswers, startLongAnswers } from "./loop-answers.ts";
+import type { Waits } from "./loop-pinger.ts";
+import { ANSWERED, type LoopShape, REQUESTS } from "./loop-shapes.ts";
+
+const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
+const PROMISED_MS = 50;
+/** After the answer: what the gateway does behind it. */
+const BEHIND_MS = 150;
+
+interface Row {
+  readonly title: string;
+  readonly megabytes: number;
+  readonly said: string;
+  readonly waits: Waits;
+}
+
+function configuration({ port }: LongAnswers): string {
+  const address = `http://127.0.0.1:${port}`;
+  return `providers:
+  up: { type: custom, base_url: "${address}/v1" }
+  claude: { type: anthropic, base_url: "${address}", api_key: x }
+  gemini: { base_url: "${address}/v1beta", api_key: x }
+  aws: { type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIAEXAMPLE, secret_access_key: x } }
+`;
+}
+
+async function personalToken(gateway: GatewayProcess): Promise<string> {
+  const made = await runCli(["token", "create", "--data", gateway.dataFolder, "--json", "--name", "drill", "--personal"]);
+  return (JSON.parse(made.stdout) as { token: string }).token;
+}
+
+const waitsOf = (pinger: Worker): Promise<Waits> =>
+  new Promise((resolve) => {
+    pinger.once("message", resolve);
+    pinger.postMessage("end", []);
+  });
+
+async function measured(title: string, pinger: Worker, send: () => Promise<{ readonly said: string; readonly bytes: number }>): Promise<Row> {
+  let worst: Waits = { clockMs: 0, processorMs: 0 };
+  let last = { said: "", bytes: 0 };
+  for (let time = 0; time < Number(flags.times); time++) {
+    pinger.postMessage("begin", []);
+    last = await send();
+    await Bun.sleep(BEHIND_MS);
+    const waits = await waitsOf(pinger);
+    worst = { clockMs: Math.max(worst.clockMs, waits.clockMs), processorMs: Math.max(worst.processorMs, waits.processorMs) };
+  }
+  Bun.gc(true);
+  return { title, megabytes: last.bytes / 1e6, said: last.said, waits: worst };
+}
+
+async function main(): Promise<number> {
+  const wanted = (title: string): boolean => flags.only === undefined || flags.only.split(",").some((word) => title.includes(word));
+  const upstream = startLongAnswers();
+  const gateway = await startGateway({ config: configuration(upstream), environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "true" } });
+  const tokens = {
+    developer: gateway.firstToken!,
+    viewer: await gateway.createToken("--role", "viewer"),
+    endpoint: await gateway.createToken("--permission", "byo_endpoint", "--permission", "debug"),
+    admin: await personalToken(gateway),
+  };
+  const pinger = new Worker(new URL("./loop-pinger.ts", import.meta.url), { workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid } });
+  const rows: Row[] = [];
+  const note = (row: Row): void => {
+    rows.push(row);
+    process.stdout.write(`${line(row)}\n`);
+  };
+  const ask = async ({ body, caller = "developer", path = "/api/v1/chat/completions", headers = {} }: LoopShape) => {
+    const text = body();
+    const answer = await fetch(`${gateway.url}${path}`, { method: "POST", headers: { authorization: `Bearer ${tokens[caller]}`, "content-type": "application/json", ...headers }, body: text });
+    const said = await answer.text();
+    const code = /"code":"(\w+)"/.exec(said.slice(0, 2000))?.[1] ?? "";
+    return { said: `${answer.status} ${code}`.trim(), bytes: Buffer.byteLength(text) };
+  };
+  try {
+    process.stdout.write(`| ${HEAD.join(" | ")} |\n| --- | ---: | --- | ---: | ---: | --- |\n`);
+    for (let warmUp = 0; warmUp < 20; warmUp++) await ask({ title: "", body: () => '{"model":"up:m","messages":[{"role":"user","content":"x"}]}' });
+    note(await measured("nothing beside other callers", pinger, async () => {
+      await Bun.sleep(500);
+      return { said: "", bytes: 0 };
+    }));
+    for (const shape of REQUESTS) if (wanted(shape.title)) note(await measured(shape.title, pinger, () => ask(shape)));
+    for (const { title, model, stream } of ANSWERED) {
+      const body = (): string => JSON.stringify({ model: `up:${model}`, stream, messages: [{ role: "user", content: "x" }] });
+      if (wanted(title)) note(await measured(title, pinger, () => ask({ title, body })));
+    }
+  } finally {
+    await pinger.terminate();
+    await gateway.stop("SIGKILL");
+    upstream.stop();
+  }
+  const late = rows.filter(({ waits }) => waits.processorMs > PROMISED_MS).length;
+  process.stdout.write(`\n${rows.length} shapes, ${late} above ${PROMISED_MS} ms\n`);
+  return late === 0 ? 0 : 1;
+}
+
+const HEAD = ["shape", "MB", "answer", "longest wait of others, ms on a processor", "ms by the clock", ""];
+
+function line({ title, megabytes, said, waits }: Row): string {
+  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), waits.processorMs > PROMISED_MS ? "**late**" : ""].join(" | ")} |`;
+}
+
+process.exit(await main());

@@ -1,0 +1,44 @@
+// The other caller of `npm run drill:loop`, in a thread of its own: asks the gateway for its health again and again, and notes the longest wait, by the clock and by
+// the time that the gateway's serving thread was on a processor during it (https://docs.kernel.org/scheduler/sched-stats.html). The latter is what the gateway
+// would have taken on a quiet machine.
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { parentPort, workerData } from "node:worker_threads";
+
+export interface Waits {
+  readonly clockMs: number;
+  readonly processorMs: number;
+}
+
+const { port, pid } = workerData as { readonly port: number; readonly pid: number };
+const REQUEST = `GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`;
+const PAUSE_MS = 1;
+let longest: Waits = { clockMs: 0, processorMs: 0 };
+
+function processorMs(): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+}
+
+const socket = connect({ host: "127.0.0.1", port });
+let sentAt = 0;
+let ranBefore = 0;
+let got = "";
+function ping(): void {
+  sentAt = performance.now();
+  ranBefore = processorMs();
+  socket.write(REQUEST);
+}
+socket.on("connect", ping);
+socket.on("data", (bytes) => {
+  got += bytes.toString("latin1");
+  if (!got.includes("\r\n\r\n") || !got.endsWith("}")) return;
+  got = "";
+  longest = { clockMs: Math.max(longest.clockMs, performance.now() - sentAt), processorMs: Math.max(longest.processorMs, processorMs() - ranBefore) };
+  setTimeout(ping, PAUSE_MS);
+});
+
+// "begin" forgets what was noted; "end" tells it
+parentPort!.on("message", (word: "begin" | "end") => {
+  if (word === "begin") longest = { clockMs: 0, processorMs: 0 };
+  else parentPort!.postMessage(longest, []);
+});
