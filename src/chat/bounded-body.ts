@@ -4,7 +4,6 @@ import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { FIELDS } from "../core/params.ts";
 import type { JsonBounds } from "../wire/json-scan.ts";
-import type { JsonBoundError } from "../wire/json-error.ts";
 
 const made = new WeakMap<BodyBounds, JsonBounds>();
 
@@ -24,7 +23,8 @@ export function jsonBounds(bounds: BodyBounds): JsonBounds {
   return fresh;
 }
 
-export function boundError({ message, path }: JsonBoundError): GatewayError {
+/** `path`: of what is too large; empty where it is the whole. */
+export function beyondBound(message: string, path: string): GatewayError {
   return new GatewayError("invalid_request", message, { param: path === "" ? null : path });
 }
 

@@ -8,8 +8,8 @@ import type { Permission } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../core/json.ts";
 import { COMMON, FIELDS, GATEWAY } from "../core/params.ts";
 import { parseJsonObject } from "../wire/json.ts";
-import { JsonBoundError, JsonError } from "../wire/json-error.ts";
-import { boundError, demandShortNames, jsonBounds } from "./bounded-body.ts";
+import { JsonError } from "../wire/json-error.ts";
+import { beyondBound, demandShortNames, jsonBounds } from "./bounded-body.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
@@ -72,7 +72,7 @@ function parseBody(text: string, bounds: BodyBounds | null) {
   try {
     return parseJsonObject(text, bounds === null ? {} : jsonBounds(bounds));
   } catch (thrown) {
-    if (thrown instanceof JsonBoundError) throw boundError(thrown);
+    if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
     if (thrown instanceof JsonError) throw new GatewayError("invalid_json", `The body is not a JSON object: ${thrown.message}`);
     throw thrown;
   }

@@ -2,7 +2,7 @@
 // text keeps to its bounds. It is linear in the length of the text, makes nothing but the spans, and believes the text to be JSON: where it is not, the scan ends
 // early or runs past, and JSON.parse, which always follows, refuses the text.
 import type { MemberSpan } from "../core/chat.ts";
-import { JsonBoundError, JsonError } from "./json-error.ts";
+import { JsonError } from "./json-error.ts";
 
 export interface JsonBounds {
   /** Arrays and objects inside one another, the outermost counted; at most 512. */
@@ -70,12 +70,12 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
     const keyEnd = endOfString(text, keyStart);
     const colon = skipSpace(text, keyEnd);
     if (text.charCodeAt(colon) !== COLON) return null;
-    if (keyEnd - keyStart - 2 > maxName) throw new JsonBoundError(`The name of a member may have at most ${maxName} characters.`, keyStart, shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)));
+    if (keyEnd - keyStart - 2 > maxName) throw new JsonError(`The name of a member may have at most ${maxName} characters.`, keyStart, shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)));
     const written = text.slice(keyStart + 1, keyEnd - 1);
     const key = written.includes("\\") ? keyOf(text.slice(keyStart, keyEnd)) : written;
     // Two readers of the same body could disagree on which of the two counts, and one of them may be the provider.
     if (members.has(key)) throw new JsonError(`The key ${JSON.stringify(key.slice(0, 64))} stands twice in the object, again at offset ${keyStart}.`, keyStart);
-    if (members.size === maxMembers) throw new JsonBoundError(`The body may have at most ${maxMembers} members.`, keyStart, shortened(key));
+    if (members.size === maxMembers) throw new JsonError(`The body may have at most ${maxMembers} members.`, keyStart, shortened(key));
     if (++scan.values > maxValues) throw tooManyValues(scan, keyStart);
     if (maxItems !== undefined) {
       ({ own: scan.own, inside: scan.inside } = maxItems(key));
@@ -113,7 +113,7 @@ function endOfValue(scan: Scan, start: number, outerDepth: number): number {
       at += 1;
     } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
       depth += 1;
-      if (depth > maxDepth) throw new JsonBoundError(`The JSON is nested deeper than ${maxDepth} levels at offset ${at}.`, at, firstOf(pathAt(text, at, true)));
+      if (depth > maxDepth) throw new JsonError(`The JSON is nested deeper than ${maxDepth} levels at offset ${at}.`, at, firstOf(pathAt(text, at, true)));
       const first = text.charCodeAt(skipSpace(text, at + 1));
       const isEmpty = first === CLOSE_BRACE || first === CLOSE_BRACKET;
       COUNTS[depth] = isEmpty ? 0 : 1;
@@ -134,11 +134,11 @@ function demandRoom(scan: Scan, depth: number, outerDepth: number, at: number): 
   const bound = isObject ? (scan.bounds.maxMembers ?? NO_BOUND) : depth === outerDepth + 1 ? scan.own : scan.inside;
   if (COUNTS[depth]! <= bound) return;
   const path = pathAt(scan.text, at, false);
-  throw new JsonBoundError(`${path} may have at most ${bound} ${isObject ? "members" : "items"}.`, at, path);
+  throw new JsonError(`${path} may have at most ${bound} ${isObject ? "members" : "items"}.`, at, path);
 }
 
-function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonBoundError {
-  return new JsonBoundError(`The body may hold at most ${maxValues} JSON values; there are more at offset ${at}.`, at, pathAt(text, at, true));
+function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonError {
+  return new JsonError(`The body may hold at most ${maxValues} JSON values; there are more at offset ${at}.`, at, pathAt(text, at, true));
 }
 
 /** One past the closing quote. Most strings are short; from where one is not, the runtime's search is many times as fast as ours. */
@@ -173,7 +173,7 @@ function endOfNumber(scan: Scan, start: number): number {
   }
   if (at - start > maxDigits && text.slice(start, at).replaceAll(/\D/g, "").length > maxDigits) {
     const path = pathAt(text, start, true);
-    throw new JsonBoundError(`${path} is a number of more than ${maxDigits} digits.`, start, path);
+    throw new JsonError(`${path} is a number of more than ${maxDigits} digits.`, start, path);
   }
   // A double holds every decimal of 15 digits.
   if ((exponent || at - start > 15) && !survivesDouble(text.slice(start, at))) scan.changedNumbers.push(start, at);

@@ -22,7 +22,7 @@ export function parseJson(text: string): Json {
 
 /**
  * One JSON object, and where its members stand in the text, by unescaped key. A number that a double would change is a RawNumber.
- * Throws JsonError: for what is no JSON or no object, a top-level key that stands twice, and nesting deeper than 512; and JsonBoundError, before a value is made.
+ * Throws JsonError: for what is no JSON or no object, a top-level key that stands twice, and nesting deeper than 512; and before a value is made for what is beyond a bound.
  */
 export function parseJsonObject(text: string, bounds: Partial<JsonBounds> = {}): { readonly value: JsonObject; readonly members: ReadonlyMap<string, MemberSpan> } {
   const { members, changedNumbers } = scanObject(text, { maxDepth: MAX_DEPTH, ...bounds }, (quoted) => keyOf(text, quoted));

@@ -1,5 +1,6 @@
 // What comes with a request of the admin API as values: the body, the query, and what is wrong with them by its path (decisions 5.1, 5.2, 5.6).
 import type { z } from "zod";
+import { beyondBound } from "../../chat/bounded-body.ts";
 import { readBody } from "../../chat/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
 import { formatPath } from "../../config/problem.ts";
@@ -7,7 +8,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, isRawNumber, type Json } from "../../core/json.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import { parseJsonObject } from "../../wire/json.ts";
-import { JsonBoundError, JsonError } from "../../wire/json-error.ts";
+import { JsonError } from "../../wire/json-error.ts";
 
 /** No document is larger; those of calls have their own bound. */
 export const MAX_ADMIN_BODY_BYTES = 1_048_576;
@@ -30,7 +31,7 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
     refuseOddValues(value, []);
     return { text, value };
   } catch (thrown) {
-    if (thrown instanceof JsonBoundError) throw new GatewayError("invalid_request", thrown.message, { param: thrown.path === "" ? null : thrown.path });
+    if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
     if (thrown instanceof JsonError) throw new GatewayError("invalid_json", thrown.message);
     throw thrown;
   }
