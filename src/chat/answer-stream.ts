@@ -1,5 +1,5 @@
 // Bytes of a provider's stream -> text of the client's stream, one read at a time: parser, decoder, grammar. Stops at `[DONE]` or at the end of the
-// bytes; what is not complete by then was cut (decisions 8.3).
+// bytes; what is not complete by then was cut, but where the protocol's own terminator came and the end can be inferred (decisions 8.3).
 import { GatewayError } from "../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../core/chat.ts";
 import { MalformedAnswer, type StreamDecoder } from "../providers/provider.ts";
@@ -21,7 +21,7 @@ export interface AnswerStream {
 }
 
 /** Where a stream's chunks go: the grammar, or one choice of it. */
-export type ChunkWriter = Pick<StreamGrammar, "write" | "isComplete" | "finish">;
+export type ChunkWriter = Pick<StreamGrammar, "write" | "isComplete" | "inferFinish" | "finish">;
 
 /** A provider that sends without end must not keep the one thread: after so many bytes other calls have their turn. */
 const TURN_BYTES = 64 * 1024;
@@ -43,6 +43,7 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
       for (const event of events) {
         if (event.data === "[DONE]" && decoder.isPlainText !== true) {
           ended = true;
+          if (decoder.isTerminated !== undefined) decoder.push(event);
           drain(body);
           break;
         }
@@ -58,6 +59,7 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
 
   function complete(): string {
     const out = write(writer, decoder.end());
+    if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
     if (!writer.isComplete) throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
     return out + writer.finish(usage());
   }

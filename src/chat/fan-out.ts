@@ -38,6 +38,11 @@ export class ChoiceWriter implements ChunkWriter {
     return this.#grammar.write({ ...chunk, usage: null, choices });
   }
 
+  inferFinish(): boolean {
+    this.#finished = this.#grammar.inferFinish(this.#index);
+    return this.#finished;
+  }
+
   /** The common stream has one end. */
   finish(): string {
     return "";

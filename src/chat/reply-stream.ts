@@ -92,6 +92,7 @@ function listening(grammar: StreamGrammar, scope: AttemptScope): ChunkWriter {
     get isComplete() {
       return grammar.isComplete;
     },
+    inferFinish: () => grammar.inferFinish(),
     finish: (total) => grammar.finish(total),
   };
 }
@@ -180,6 +181,7 @@ export function noteStream({ answer: { grammar, usage }, tried }: Pick<Won<Begun
   const { record } = call;
   record.finishReasons = [...grammar.finishReasons];
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];
+  record.finishInferred ||= grammar.isFinishInferred;
   const reported = grammar.reportedUsage;
   const used = reported ?? (grammar.hasGenerated ? usage() : null);
   if (used === null) return;

@@ -8,7 +8,7 @@ import { MalformedAnswer } from "../providers/provider.ts";
 import { isThreadText, type RoundPart } from "./tools/answer-thread.ts";
 import type { StreamGuard } from "./guard-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
-import { argumentsDelta, callOf, type CallState, isOpened, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, openingId, takeDelta } from "./tool-call-deltas.ts";
+import { argumentsDelta, callOf, type CallState, isOpened, isWholeCall, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, openingId, takeDelta } from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
 import { type AnswerFrame, answerId, answerTime, isNothing } from "./whole-answer.ts";
 
@@ -17,6 +17,8 @@ interface ChoiceState {
   readonly calls: CallState[];
   finish: FinishReason | null;
   native: string | null;
+  /** Something was generated. */
+  hasSaid: boolean;
 }
 
 /** What of a choice goes along with one of its events: once, with the first that comes. */
@@ -51,6 +53,7 @@ export class StreamGrammar {
   /** Beside finish reasons. */
   #hasSaid = false;
   #isFinished = false;
+  #isInferred = false;
   #heldArguments = 0;
   #usage: Usage | null = null;
 
@@ -94,8 +97,24 @@ export class StreamGrammar {
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#choices.map((choice) => choice.finish);
   }
+  /** The provider told an end, and no reason of it. */
+  get isFinishInferred(): boolean {
+    return this.#isInferred;
+  }
   get nativeFinishReasons(): readonly string[] {
     return this.#choices.flatMap((choice) => (choice.native === null ? [] : [choice.native]));
+  }
+
+  /**
+   * The protocol's own terminator came, and a choice has no finish reason: it is inferred where the provider tells none at all, something was generated, and
+   * every call is whole (decisions 8.3). `source`: of one choice alone. True: it has its reason now.
+   */
+  inferFinish(source: number | null = null): boolean {
+    const ending = source === null ? this.#choices : this.#choices.filter((choice) => choice === this.#bySource.get(source));
+    if (ending.length === 0 || ending.some((choice) => choice.finish !== null || !choice.hasSaid || !choice.calls.every(isWholeCall))) return false;
+    for (const choice of ending) choice.finish = choice.calls.length > 0 ? "tool_calls" : "stop";
+    this.#isInferred = true;
+    return true;
   }
 
   /** The events for a chunk; empty when it says nothing that a client may see. Throws MalformedAnswer where a bound is passed. */
@@ -176,7 +195,7 @@ export class StreamGrammar {
     const taken = (index: number): boolean => this.#choices.some((other) => other.index === index);
     let index = source;
     if (source >= this.#frame.choices || taken(source)) for (index = 0; taken(index); ) index++;
-    const choice: ChoiceState = { index, calls: [], finish: null, native: null };
+    const choice: ChoiceState = { index, calls: [], finish: null, native: null, hasSaid: false };
     this.#choices.push(choice);
     this.#bySource.set(source, choice);
     return choice;
@@ -198,6 +217,7 @@ export class StreamGrammar {
   }
 
   #writeCall(choice: ChoiceState, delta: ToolCallDelta, along: Companions): string {
+    choice.hasSaid = true;
     const call = callOf(choice.calls, delta);
     const given = takeDelta(call, delta);
     tally(this.generated, given);
@@ -274,6 +294,7 @@ export class StreamGrammar {
   }
 
   #sayText(choice: ChoiceState, name: string, text: string, along: Companions): string {
+    choice.hasSaid = true;
     tally(this.generated, text);
     if (this.#guard === null) return this.#sayContent(choice, this.#textDelta(name, text), along);
     this.#hasSaid = true;
@@ -282,13 +303,13 @@ export class StreamGrammar {
   }
 
   #sayDetails(choice: ChoiceState, details: readonly ReasoningDetail[], along: Companions): string {
-    this.#hasSaid = true;
+    choice.hasSaid = this.#hasSaid = true;
     const shown = this.#guard === null ? details : this.#guard.details(choice.index, details);
     return shown.length === 0 ? "" : this.#sayContent(choice, this.#detailsDelta(shown), along);
   }
 
   #sayContent(choice: ChoiceState, delta: string, along: Companions): string {
-    this.#hasContent = this.#hasSaid = true;
+    this.#hasContent = this.#hasSaid = choice.hasSaid = true;
     return this.#say(choice, delta, along);
   }
 

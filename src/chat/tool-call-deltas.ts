@@ -16,6 +16,8 @@ export interface CallState {
   /** Arguments that came before the name did. */
   held: string;
   hasArguments: boolean;
+  /** All that came of them, up to a bound. */
+  argumentText: string;
   extra: Json | undefined;
   /** Of a round of tools: the call of its turn. */
   made: MadeCall | null;
@@ -23,6 +25,8 @@ export interface CallState {
 
 /** Each new delta is compared with the calls that are there, and they are kept to the end of the stream. */
 const MAX_CALLS = 1024;
+/** Characters of a call's arguments that are kept to see whether they are whole. */
+const MAX_KEPT_ARGUMENTS = 4 * 1024 * 1024;
 /** Characters of a call's name or id, of which some servers make use for a signature. */
 const MAX_WORD = 65_536;
 
@@ -34,7 +38,7 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   if (known !== undefined) return known;
   if (calls.length >= MAX_CALLS) throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
   if (id !== null && id.length > MAX_WORD) throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
-  const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, extra: undefined, made: null };
+  const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, argumentText: "", extra: undefined, made: null };
   calls.push(call);
   return call;
 }
@@ -72,8 +76,22 @@ export function takeDelta(call: CallState, delta: ToolCallDelta): string {
     if (said["name"].length > MAX_WORD) throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
     call.name = said["name"];
   }
-  if (text !== "") call.hasArguments = true;
+  if (text !== "") {
+    call.hasArguments = true;
+    if (call.argumentText.length <= MAX_KEPT_ARGUMENTS) call.argumentText += text;
+  }
   return text;
+}
+
+/** A call that can be run: it has a name, and its arguments are one JSON text. Longer arguments than are kept cannot be told. */
+export function isWholeCall({ name, argumentText }: CallState): boolean {
+  if (name === "" || argumentText.length > MAX_KEPT_ARGUMENTS) return false;
+  try {
+    JSON.parse(argumentText);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** `taken` holds the ids of the stream so far: no two calls share one. */

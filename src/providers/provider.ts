@@ -98,11 +98,13 @@ export interface FollowUp {
 export interface StreamDecoder {
   /** The data of events is the model's own text, in which `[DONE]` is a word like others. */
   readonly isPlainText?: boolean;
+  /** The protocol's own terminator has come: `[DONE]`, `message_stop`. Absent: the form has none beside the finish reason, and `push` is not given `[DONE]`. */
+  readonly isTerminated?: boolean;
   /** Throws StreamError when the event carries the provider's error. */
   push(event: SseEvent): readonly ChatChunk[];
   /**
-   * At the end of the bytes. Gives what is still held back. Whether the answer is complete is not the decoder's to say: a choice that has
-   * no finish reason by now was cut (decisions 8.3).
+   * At the end of the bytes. Gives what is still held back. Whether the answer is complete is not the decoder's to say: without a finish reason and
+   * without the protocol's own terminator it was cut (decisions 8.3).
    */
   end(): readonly ChatChunk[];
 }

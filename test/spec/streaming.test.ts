@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
+import { callLine } from "../../src/observe/log.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { manualUpstream } from "./manual-upstream.ts";
 import { ASK, assembled, chunk, grammarFaults, play, type PlayedChoice, USAGE, usageChunk } from "./played-stream.ts";
@@ -78,12 +79,65 @@ describe("chunks", () => {
   });
 });
 
+describe("a stream with the protocol's own terminator and no finish reason", () => {
+  const call = (index: number, name: string, ...pieces: readonly string[]) => pieces.map((piece, at) => chunk({ tool_calls: [{ index, ...(at === 0 && { id: `id_${index}`, type: "function" }), function: { ...(at === 0 && { name }), arguments: piece } }] }));
+  const usage = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } };
+
+  test.each([
+    ["text", [chunk({ content: "Hel" }), chunk({ content: "lo" })], "stop"],
+    ["reasoning and text, and the usage behind them", [chunk({ reasoning_content: "Hm." }), chunk({ content: "Hello" }), usage], "stop"],
+    ["calls whose arguments are whole", [...call(0, "f", '{"a":', "1}"), ...call(1, "g", "{}")], "tool_calls"],
+    ["text and a call", [chunk({ content: "Let me look." }), ...call(0, "f", '{"deep":{"x":[1,"}"]}}')], "tool_calls"],
+    ["a refusal", [chunk({ refusal: "No." })], "stop"],
+  ] as const)("[d8.3] is complete with %s: the reason is inferred, and marked in the record", async (_, chunks, finish) => {
+    const { choices, error, faults, done, stub } = await play(chunks.map(data).join("") + "data: [DONE]\n\n");
+    expect([error, faults, done, choices[0]!.finish]).toEqual([null, [], true, finish]);
+    expect(stub.records[0]).toMatchObject({ status: 200, code: null, finishReasons: [finish], finishInferred: true });
+    expect(JSON.parse(callLine(stub.records[0]!))).toMatchObject({ finish: [finish], finish_inferred: true });
+  });
+
+  test("[d8.3] the deprecated form says function_call", async () => {
+    const { choices } = await play([chunk({}), ...call(0, "f", "{}")].map(data).join("") + "data: [DONE]\n\n", { ask: { functions: [{ name: "f" }] } });
+    expect(choices[0]!.finish).toBe("function_call");
+  });
+
+  test("[d8.3] the record of a reason that the provider gave has no mark", async () => {
+    const { stub } = await play(HELLO);
+    expect(stub.records[0]).toMatchObject({ finishReasons: ["stop"], finishInferred: false });
+  });
+
+  test("[d8.3] is a failure where nothing was generated, or where the provider tells the reason of another choice", async () => {
+    for (const chunks of [[], [chunk({ role: "assistant", content: "" })], [usage]]) {
+      const response = await stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: chunks.map(data).join("") + "data: [DONE]\n\n" }) }).chat({ ...ASK, stream: true, num_retries: 0 });
+      expect([chunks, response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([chunks, 502, "upstream_incomplete"]);
+    }
+    const half = await play([chunk({ content: "a" }, null, { index: 0 }), chunk({ content: "b" }, null, { index: 1 }), chunk({}, "stop", { index: 0 })].map(data).join("") + "data: [DONE]\n\n", { ask: { n: 2 } });
+    expect(half.error?.["code"]).toBe("upstream_incomplete");
+  });
+
+  const claude = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
+  const BLOCK = claude("message_start", { message: { id: "m", role: "assistant", content: [] } }) + claude("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) + claude("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hi" } }) + claude("content_block_stop", { index: 0 });
+  test("[d8.3] holds for the terminator of another protocol, and for none that a proxy adds to it", async () => {
+    const told = async (body: string): Promise<unknown> => {
+      const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body }) });
+      await (await stub.chat({ ...ASK, model: "anthropic:claude-sonnet-4-5", stream: true })).text();
+      const { code, finishReasons, finishInferred } = stub.records[0]!;
+      return [code, finishReasons.filter((reason) => reason !== null), finishInferred];
+    };
+    expect(await told(BLOCK + claude("message_stop", {}))).toEqual([null, ["stop"], true]);
+    expect(await told(`${BLOCK}data: [DONE]\n\n`)).toEqual(["upstream_incomplete", [], false]);
+    expect(await told(BLOCK)).toEqual(["upstream_incomplete", [], false]);
+  });
+});
+
 describe("a failure in mid-stream", () => {
   const BEGUN = HELLO.slice(0, 2).map(data).join("");
   const ENDS: readonly (readonly [what: string, piece: string | UpstreamFault | null, code: string])[] = [
     ["a connection that breaks", new UpstreamFault("cut", "reset"), "upstream_incomplete"],
     ["a body that ends", null, "upstream_incomplete"],
-    ["[DONE] without a finish reason", "data: [DONE]\n\n", "upstream_incomplete"],
+    ["[DONE] with half the arguments of a call", `${data(chunk({ tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: '{"city": "Par' } }] }))}data: [DONE]\n\n`, "upstream_incomplete"],
+    ["[DONE] with a call without arguments", `${data(chunk({ tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } }] }))}data: [DONE]\n\n`, "upstream_incomplete"],
+    ["[DONE] after an error", `${data({ error: { message: "Overloaded right now", type: "overloaded_error" } })}data: [DONE]\n\n`, "upstream_overloaded"],
     ["a silence over the bound", new UpstreamFault("timeout", "paused"), "upstream_timeout"],
     ["an event that is no JSON", "data: {broken\n\n", "upstream_invalid_response"],
     ["a page of HTML", "data: <html></html>\n\n", "upstream_invalid_response"],

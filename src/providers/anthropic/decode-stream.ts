@@ -60,6 +60,7 @@ class MessageStream implements StreamDecoder {
   private usage: JsonObject = {};
   private stopReason: string | null = null;
   private finished = false;
+  isTerminated = false;
   /** A call without input, held back until it is clear that it was not cut off. */
   private silentCall: CallBlock | null = null;
 
@@ -83,7 +84,8 @@ class MessageStream implements StreamDecoder {
       case "message_delta":
         return this.onMessageDelta(event);
       case "message_stop":
-        return this.finish({});
+        this.isTerminated = true;
+        return this.stopReason === null ? this.releaseSilentCall() : this.finish({});
       default:
         if (event["type"] === "error" || (event["error"] !== undefined && event["error"] !== null)) throw new StreamError(classifyError({ status: 200, body: data }));
         return NOTHING;

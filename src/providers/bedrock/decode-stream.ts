@@ -42,6 +42,7 @@ class ConverseStream implements StreamDecoder {
   private calls = 0;
   private details = 0;
   private finished = false;
+  isTerminated = false;
   /** A call without input, held back until it is clear that it was not cut off. */
   private silentCall: CallBlock | null = null;
 
@@ -146,7 +147,9 @@ class ConverseStream implements StreamDecoder {
   /** Once, and only with a reason that the vendor gave. */
   private onMessageStop(event: JsonObject): readonly ChatChunk[] {
     const { stopReason } = event;
-    if (typeof stopReason !== "string" || this.finished) return NOTHING;
+    this.isTerminated = true;
+    if (typeof stopReason !== "string") return this.releaseSilentCall();
+    if (this.finished) return NOTHING;
     this.finished = true;
     const held = isCutOff(stopReason) ? NOTHING : this.releaseSilentCall();
     return [...held, { choices: [{ index: 0, delta: {}, ...finishOf(stopReason, this.calls > 0) }], ...besideAnswer(event) }];

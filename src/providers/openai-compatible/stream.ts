@@ -19,10 +19,14 @@ const NOTHING: readonly ChatChunk[] = [];
 export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClassifier): StreamDecoder {
   const usageHolder = row.usageAt?.[0];
   const { reasoningField } = row;
+  let isTerminated = false;
 
   function push(event: SseEvent): readonly ChatChunk[] {
     const { data } = event;
-    if (data.charCodeAt(0) === BRACKET && data.trim() === "[DONE]") return NOTHING;
+    if (data.charCodeAt(0) === BRACKET && data.trim() === "[DONE]") {
+      isTerminated = true;
+      return NOTHING;
+    }
     const value = event.event === "error" ? parseLeniently(data) : parseEvent(data);
     if (event.event === "error") throw new StreamError(errors.classifyParsed(200, value, data));
     if (typeof value !== "object" || value === null) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
@@ -75,7 +79,13 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
     if ((choice["logprobs"] ?? null) !== null) patchLogprobs(choice);
   }
 
-  const decoder: StreamDecoder = { push, end: () => NOTHING };
+  const decoder: StreamDecoder = {
+    push,
+    end: () => NOTHING,
+    get isTerminated() {
+      return isTerminated;
+    },
+  };
   return row.unsaidFinish === true ? finishedByUsage(decoder) : decoder;
 }
 
@@ -94,6 +104,9 @@ function finishedByUsage(decoder: StreamDecoder): StreamDecoder {
 
   return {
     end: () => decoder.end(),
+    get isTerminated() {
+      return decoder.isTerminated === true;
+    },
     push: (event) => {
       const chunks = decoder.push(event);
       for (const { choices } of chunks) for (const choice of choices) if (isObject(choice)) note(choice);

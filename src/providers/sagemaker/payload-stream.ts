@@ -29,6 +29,9 @@ export function openPayloadStream(inner: StreamDecoder): StreamDecoder {
       if (/.(?:error|failure|exception)$/i.test(event.event)) throw new StreamError(classifyError({ status: 200, body: event.data }, event.event));
       return inner.push(event);
     },
+    get isTerminated() {
+      return inner.isTerminated === true;
+    },
     end: () => [...decoded(() => parser.end()), ...inner.end()],
   };
 }
