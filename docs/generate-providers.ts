@@ -1,6 +1,8 @@
 // docs/providers.md: every provider with its capability table, as the code has it.
 import type { Capability, CapabilityException } from "../src/core/capability.ts";
+import { UNKNOWN_FACTS } from "../src/core/target.ts";
 import { type ListedCapability, listCapabilities } from "../src/providers/capability-listing.ts";
+import type { Members } from "../src/providers/conversation-members.ts";
 import type { Provider } from "../src/providers/provider.ts";
 import { BUILT_IN_MODELS } from "../src/providers/registry.ts";
 import { runsInside } from "../src/providers/settings.ts";
@@ -28,6 +30,10 @@ What the words in the tables mean:
 
 Where a cell names values or a range, others are refused with 400 \`unsupported_value\`. Some models of a provider differ: the first line below "By model" whose
 pattern matches the model's name and that names the parameter decides. \`dragoman params <id>:<model_name>\` prints the result for one model.
+
+Members of messages, content parts and calls that a provider does not take are left out of what it is sent, without \`drop_params\`, and named in
+\`x-gateway-dropped-params\` without their place: \`messages[].name\`, \`messages[].content[].cache_control\`, \`messages[].tool_calls[].extra_content\`. What each takes stands in its
+section: those that every conversation has (role, content, calls, the ids of calls) are not repeated there.
 
 "Checked" names the page that a table was checked against, and when. A table that is not checked says what the wire form promises.`;
 
@@ -79,9 +85,33 @@ function facts(provider: Provider): string {
     `- Checked: ${verified === "unverified" ? "no; taken from the wire form" : `${verified.date}, [source](${verified.source})`}`,
     ...(models === undefined ? [] : [`- Models: ${codeList(models.map(({ id }) => id))}`]),
     ...(own.length === 0 ? [] : [`- Beyond the common forms it takes ${own.join("; ")}`]),
+    `- Of a conversation it takes ${conversationFacts(provider)}`,
     `- Refused in a pass-through (\`reserved_parameter\`): ${codeList(reserved)}`,
     ...(privileged.size === 0 ? [] : [`- Passed through only with the permission \`byo_endpoint\`: ${codeList(privileged)}`]),
   ].join("\n");
+}
+
+/** For a model that no exception of the provider's names. */
+function conversationFacts(provider: Provider): string {
+  const { id, baseUrl } = provider;
+  const { source, messages, parts, calls, functions, extraContent } = provider.conversation({ providerId: id, family: id, model: "some-model", baseUrl: baseUrl ?? "", credential: null, settings: {}, facts: UNKNOWN_FACTS, headers: {}, guardedField: null });
+  const named = (what: string, members: Members, usual: readonly string[] = []): readonly string[] => {
+    const own = members === "any" ? ["any"] : [...members].filter((name) => !usual.includes(name));
+    return own.length === 0 ? [] : [`${what}: ${members === "any" ? "any" : codeList(own)}`];
+  };
+  const facts = [
+    ...named("system", messages.system),
+    ...named("user", messages.user),
+    ...named("assistant", messages.assistant, ["tool_calls"]),
+    ...named("tool", messages.tool, ["tool_call_id"]),
+    ...[...Map.groupBy(parts, ([, members]) => JSON.stringify(members === "any" ? "any" : [...members].filter((name) => name !== "source")))].flatMap(([, alike]) => named(`parts of type ${codeList(alike.map(([type]) => type))}`, alike[0]![1], ["source"])),
+    ...named("calls", calls),
+    ...named("functions of calls", functions, ["name", "arguments"]),
+    ...(extraContent.length === 0 ? [] : [`${code("extra_content")} of ${codeList(extraContent)}`]),
+  ];
+  const isOpen = messages.assistant === "any";
+  const words = isOpen ? `any member${extraContent.length === 0 ? ", but no `extra_content`" : `, and ${code("extra_content")} of ${codeList(extraContent)}`}` : facts.length === 0 ? "nothing beyond what every conversation has" : facts.join("; ");
+  return `${words} ([source](${source}))`;
 }
 
 function exceptionRows({ models, cells }: CapabilityException): readonly (readonly string[])[] {

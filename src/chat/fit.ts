@@ -9,6 +9,7 @@ import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../core/params.
 import type { ParameterFate } from "../core/record.ts";
 import { type Target, targetName } from "../core/target.ts";
 import type { Provider } from "../providers/provider.ts";
+import { fitConversation } from "./fit-conversation.ts";
 import { withToolImages } from "./tools/tool-images.ts";
 
 export interface FitSettings {
@@ -20,7 +21,7 @@ export interface FitSettings {
 
 export interface FittedRequest {
   readonly request: ChatRequest;
-  /** Names as the caller sent them. */
+  /** Parameters by the names that the caller used, and members of the conversation (`messages[].name`). */
   readonly dropped: readonly string[];
   readonly fates: Readonly<Record<string, ParameterFate>>;
 }
@@ -32,12 +33,14 @@ export function fitRequest(asked: ChatRequest, provider: Provider, target: Targe
   refuseForeignForms(asked, provider);
   refuseBlocks(asked, provider, target);
   guardPassThrough(asked, provider, principal);
-  const request = withToolImages(withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal), provider, target);
-  const { params, dropped, fates } = fitParams(request, provider, target, settings);
+  const limited = withToolImages(withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal), provider, target);
+  const { params, dropped, fates } = fitParams(limited, provider, target, settings);
+  const { request, left } = fitConversation(limited, provider.conversation(target));
+  for (const name of left) fates[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) fates[name] = "passed";
   const fitted = params === request.params ? request : { ...request, params };
-  return { request: callsFor(fitted, provider, target.model) > 1 ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] } : fitted, dropped, fates };
+  return { request: callsFor(fitted, provider, target.model) > 1 ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] } : fitted, dropped: left.length === 0 ? dropped : [...dropped, ...left], fates };
 }
 
 /** How many calls the request takes: 1, but for several choices from a provider that gives one a call. */

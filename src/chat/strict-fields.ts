@@ -1,12 +1,10 @@
 // What the schema of an answer demands of single fields, whatever the provider sent (decisions 8.6 to 8.9): finish reasons, usage, log
-// probabilities, tool call ids, service tiers. Plain answers and streams use the same functions.
-import { createHash } from "node:crypto";
+// probabilities, service tiers. Plain answers and streams use the same functions.
 import type { FinishReason, Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { withUnnamedOf } from "../core/usage.ts";
 
 const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
-const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** Where the wire form is translated, an answer with tool calls that ended normally says so; a same-shape answer keeps the provider's word. */
 export function strictFinishReason(reason: FinishReason, hasToolCalls: boolean, sameShape: boolean, legacyFunctions: boolean): FinishReason {
@@ -34,13 +32,6 @@ export function isVendorField(name: string, value: Json | undefined): boolean {
     default:
       return value !== null && value !== undefined;
   }
-}
-
-/** Safe for every provider on the next turn and in the client's own pattern. */
-export function strictCallId(id: string): string {
-  if (CALL_ID.test(id)) return id;
-  const safe = id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
-  return safe.length <= 64 ? safe : `${safe.slice(0, 43)}_${createHash("sha256").update(id).digest("hex").slice(0, 20)}`;
 }
 
 /** The provider's figures, whole: nulls out, a missing total is the sum. Null when there are no figures. */

@@ -4,7 +4,6 @@ import type { ToolCallDelta } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import type { MadeCall } from "./tools/answer-thread.ts";
-import { strictCallId } from "./strict-fields.ts";
 
 export interface CallState {
   /** By the order of opening, so that a call whose name comes late or never leaves no hole; -1 before. */
@@ -96,8 +95,8 @@ export function isWholeCall({ name, argumentText }: CallState): boolean {
 
 /** `taken` holds the ids of the stream so far: no two calls share one. */
 export function openingId(call: CallState, fallbackId: string, taken: Set<string>): string {
-  const wanted = call.sourceId === null ? fallbackId : strictCallId(call.sourceId);
-  const id = taken.has(wanted) ? strictCallId(`${wanted}_${fallbackId}`) : wanted;
+  const wanted = call.sourceId ?? fallbackId;
+  const id = taken.has(wanted) ? `${wanted}_${fallbackId}` : wanted;
   taken.add(id);
   return id;
 }

@@ -5,7 +5,7 @@ import { type AnswerChoice, type ChatAnswer, type FinishReason, isFinishReason, 
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { asFunctionCall } from "./legacy-functions.ts";
-import { isVendorField, strictAnnotations, strictCallId, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
+import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 
 /** What an answer says about the call that it belongs to, the same on a plain answer and on every chunk. */
 export interface AnswerFrame {
@@ -136,8 +136,9 @@ function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: numbe
   if (!Array.isArray(value)) return [];
   const ids = new Set<string>();
   return (value as readonly Json[]).filter(isObject).map((call, index) => {
-    const made = typeof call["id"] === "string" && call["id"] !== "" ? strictCallId(call["id"]) : `call_${frame.traceId.slice(0, 20)}_${position}_${index}`;
-    const id = ids.has(made) ? strictCallId(`${made}_${index}`) : made;
+    // the provider's own, which it gets back as it wrote it: what another one demands of ids is seen to when a request goes there
+    const made = typeof call["id"] === "string" && call["id"] !== "" ? call["id"] : `call_${frame.traceId.slice(0, 20)}_${position}_${index}`;
+    const id = ids.has(made) ? `${made}_${index}` : made;
     ids.add(id);
     const { index: _index, ...rest } = call;
     if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]])) return { ...rest, id } as unknown as ToolCall;

@@ -5,6 +5,7 @@ import type { CredentialForm } from "../core/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
+import type { ConversationMembers } from "./conversation-members.ts";
 
 /** Why a provider refused or failed, in the classes that decide status and retry (decisions 7.8). */
 export type FailureClass =
@@ -166,6 +167,8 @@ export interface Provider {
   facts?(model: string): Partial<ModelFacts>;
   readonly capabilities: CapabilityTable;
   readonly dialect: Dialect;
+  /** What messages, content parts and calls may hold for this target (decisions 6.10). */
+  conversation(target: Target): ConversationMembers;
   /** True when the wire form is OpenAI's own: finish reasons are then the provider's to say (decisions 8.6). */
   readonly sameShape: boolean;
   /** Wire names that a pass-through may not set: model, conversation, system, output bound, number of answers, tools, streaming (decisions 6.5). */

@@ -77,12 +77,15 @@ describe("turns", () => {
     expect(inputs).toMatchObject([{}, { content: [{ input: { INVALID_JSON: '{"city": "To' } }, { input: { INVALID_JSON: "[1]" } }, {}] }]);
     expect(body([...ASK, { role: "assistant", content: null, tool_calls: [call("c", "f", '{"n":12345678901234567890}')] }])).toContain('"input":{"n":12345678901234567890}');
   });
-  test("ids of other vendors are made fit at both ends of a call", () => {
-    expect(turns([...ASK, { role: "assistant", content: null, tool_calls: [call("call.1:a", "f", "{}")] }, { role: "tool", tool_call_id: "call.1:a", content: "" }])).toMatchObject([
-      {},
-      { content: [{ id: "call_1_a" }] },
-      { content: [{ tool_use_id: "call_1_a", content: "" }] },
-    ]);
+  test("[d6.10] ids that the vendor refuses are made fit at both ends of a call, and two of them never become one", () => {
+    const [, calls, results] = turns([...ASK, { role: "assistant", content: null, tool_calls: [call("call.1:a", "f", "{}"), call("call_1.a", "f", "{}"), call("call_1_a", "f", "{}")] }, ...["call.1:a", "call_1.a", "call_1_a"].map((id) => ({ role: "tool", tool_call_id: id, content: "" }))]) as [unknown, any, any];
+    const ids = calls.content.map((block: any) => block.id);
+    for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+    expect([new Set(ids).size, ids[2]]).toEqual([3, "call_1_a"]);
+    expect(results.content.map((block: any) => block.tool_use_id)).toEqual(ids);
+  });
+  test("a result that says that the tool failed says so to the vendor", () => {
+    expect(turns([...ASK, { role: "assistant", content: null, tool_calls: [call("a", "f", "{}")] }, { role: "tool", tool_call_id: "a", content: "no", is_error: true }])[2]).toMatchObject({ content: [{ type: "tool_result", is_error: true }] });
   });
   test("the deprecated function messages are calls and results as well", () => {
     expect(turns([...ASK, { role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } }, { role: "function", name: "f", content: "42" }])).toMatchObject([

@@ -2,7 +2,9 @@
 import type { ChatChunk } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Target } from "../../src/core/target.ts";
+import { fitConversation } from "../../src/chat/fit-conversation.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
+import { openTable } from "../../src/providers/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";
 import { openaiCompatibleProviders } from "../../src/providers/openai-compatible/rows.ts";
 import type { OpenAICompatibleRow } from "../../src/providers/openai-compatible/row.ts";
@@ -19,7 +21,7 @@ export function provider(id: string): Provider {
 
 /** A provider of its own, for what no present row says. */
 export function providerOf(differences: Partial<OpenAICompatibleRow>): Provider {
-  return openAICompatibleProvider({ id: "acme", label: "Acme", docs: "https://acme.example/docs", baseUrl: "https://acme.example/v1", keyVariables: [], ...differences });
+  return openAICompatibleProvider({ id: "acme", label: "Acme", docs: "https://acme.example/docs", baseUrl: "https://acme.example/v1", keyVariables: [], conversation: openTable("https://acme.example/docs"), ...differences });
 }
 
 export function targetOf(of: Provider, model: string): Target {
@@ -31,7 +33,8 @@ export const HELLO = [{ role: "user", content: "Hello" }] as const;
 /** Encodes a body as the caller sent it, as text or as an object that gets a conversation. */
 export function encode(by: Provider, body: string | JsonObject, model = "m-1"): EncodedRequest {
   const text = typeof body === "string" ? body : JSON.stringify({ model: `${by.id}:${model}`, messages: HELLO, ...body });
-  return by.encodeRequest(parseChatRequest(text), targetOf(by, model));
+  const target = targetOf(by, model);
+  return by.encodeRequest(fitConversation(parseChatRequest(text), by.conversation(target)).request, target);
 }
 
 export function wireBody(by: Provider, body: string | JsonObject, model?: string): JsonObject {

@@ -6,6 +6,7 @@ import { capabilityOf } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Principal } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import type { Target } from "../../src/core/target.ts";
 import { StreamError } from "../../src/providers/provider.ts";
 import { chunksOf, CONTEXT, encode, HELLO, provider, targetOf, thrownBy, wireBody } from "./openai-compatible-calls.ts";
 
@@ -134,9 +135,15 @@ describe("what stands for a vendor and not for its shape", () => {
     expect(wireBody(provider("perplexity"), nameless)).toMatchObject(nameless);
     expect(refusalOf("openai", nameless).param).toBe("response_format.json_schema.name");
   });
-  test("OpenAI gets no reasoning back, and another server that is called by its id gets it as it came", () => {
-    const sentTo = (baseUrl: string): unknown => (JSON.parse(provider("openai").encodeRequest(parseChatRequest(JSON.stringify({ model: "openai:m", messages: [...HELLO, turn, ...HELLO] })), { ...targetOf(provider("openai"), "m"), baseUrl }).request.body) as { messages: unknown[] }).messages[1];
-    expect([sentTo("https://api.openai.com/v1"), sentTo("http://127.0.0.1:8000/v1")]).toEqual([{ role: "assistant", content: "b" }, turn]);
+  test("OpenAI gets no reasoning back, and another server that a caller calls by its id gets it as it came", () => {
+    const sentTo = (changes: Partial<Target>): unknown => {
+      const target = { ...targetOf(provider("openai"), "m"), ...changes };
+      const request = parseChatRequest(JSON.stringify({ model: "openai:m", messages: [...HELLO, turn, ...HELLO] }));
+      return (JSON.parse(provider("openai").encodeRequest(fitRequest(request, provider("openai"), target, { dropParams: false, disableStopSequenceLimit: false }, ANYBODY).request, target).request.body) as { messages: unknown[] }).messages[1];
+    };
+    const baseUrl = "http://127.0.0.1:8000/v1";
+    // an address of the operator's is one of the vendor's servers, or a proxy in front of them: any other server is `custom`
+    expect([sentTo({}), sentTo({ baseUrl }), sentTo({ baseUrl, guardedField: "base_url" })]).toEqual([{ role: "assistant", content: "b" }, { role: "assistant", content: "b" }, turn]);
   });
 });
 

@@ -1,4 +1,5 @@
-// Requests to Vertex AI as a client sends them, encoded without fitting, and what became of them.
+// Requests to Vertex AI as a client sends them, encoded without fitting their parameters, and what became of them.
+import { fitConversation } from "../../src/chat/fit-conversation.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -13,7 +14,8 @@ export const WEATHER = { type: "function", function: { name: "weather", paramete
 /** In project `p1`, at the location `europe-west4`. */
 export function encode(model: string, fields: JsonObject = {}, changes: Partial<Target> = {}) {
   const target = targetFor(vertex, { model, settings: { project: "p1", location: "europe-west4" }, ...changes });
-  return vertex.encodeRequest(parseChatRequest(JSON.stringify({ model: `vertex:${model}`, messages: HELLO, ...fields })), target);
+  const request = parseChatRequest(JSON.stringify({ model: `vertex:${model}`, messages: HELLO, ...fields }));
+  return vertex.encodeRequest(fitConversation(request, vertex.conversation(target)).request, target);
 }
 export const urlOf = (model: string, changes: Partial<Target> = {}, fields: JsonObject = {}): string => encode(model, fields, changes).request.url;
 export const bodyOf = (model: string, fields: JsonObject = {}): Record<string, any> => JSON.parse(encode(model, fields).request.body) as Record<string, any>;

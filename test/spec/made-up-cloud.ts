@@ -1,5 +1,6 @@
 // A cloud that there is not, called with every form of credential: it writes all that it is called with into a header, so that tests see where it went.
 import type { StoredCredential } from "../../src/core/credential.ts";
+import { openTable } from "../../src/providers/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
@@ -10,7 +11,7 @@ export const OWN_ADDRESS = "https://{region}.cloud.example/v1";
 
 function cloud(id: string, credentials: Provider["credentials"]): Provider {
   const provider = openAICompatibleProvider({
-    id, label: "Cloud", docs: "https://cloud.example/docs", baseUrl: OWN_ADDRESS, keyVariables: ["CLOUD_KEY"], credentials,
+    id, label: "Cloud", docs: "https://cloud.example/docs", baseUrl: OWN_ADDRESS, keyVariables: ["CLOUD_KEY"], credentials, conversation: openTable("https://cloud.example/docs"),
     settings: [{ name: "region", variables: ["CLOUD_REGION"], field: "aws_region_name", meaning: "Region.", default: "west" }],
   });
   return { ...provider, sign: (request, credential) => (credential === null ? request : { ...request, headers: { ...request.headers, "x-called-with": JSON.stringify(credential) } }) };

@@ -4,7 +4,6 @@ import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../cor
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import { strictCallId } from "../strict-fields.ts";
 import { BETWEEN_ROUNDS } from "./tool-replay.ts";
 
 const TEXTS = ["content", "reasoning_content", "refusal"] as const;
@@ -149,11 +148,10 @@ export class RoundPart {
 
   /** An id that no other call of the answer has; `index`: its place in the round. As a plain answer has it, where a model gives one twice in a round. */
   callId(wanted: string, index: number): string {
-    const safe = strictCallId(wanted);
-    const id = this.#ownIds.has(safe) ? strictCallId(`${safe}_${index}`) : safe;
+    const id = this.#ownIds.has(wanted) ? `${wanted}_${index}` : wanted;
     this.#ownIds.add(id);
     let made = id;
-    for (let number = this.round; this.callIds.has(made); number++) made = strictCallId(`${id}_${number}`);
+    for (let number = this.round; this.callIds.has(made); number++) made = `${id}_${number}`;
     this.callIds.add(made);
     return made;
   }

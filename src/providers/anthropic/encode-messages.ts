@@ -5,6 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
+import { type CallIdForm, fittingCallId } from "../call-ids.ts";
 import { calledFunction } from "../called-function.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
 import { thinkingBlocks } from "./reasoning.ts";
@@ -105,13 +106,16 @@ function encodeToolResult(message: Message, path: string): JsonObject {
     type: "tool_result",
     tool_use_id: toolUseId(id ?? ""),
     content: typeof content === "string" ? content : encodeParts(content ?? [], `${path}.content`),
+    ...(message["is_error"] === true && { is_error: true }),
     ...(isObject(mark) && { cache_control: mark }),
   };
 }
 
-/** Ids of other vendors may hold characters that this one refuses. Both ends of a call are changed alike. */
+/** The pattern that the vendor names when it refuses an id: https://platform.claude.com/docs/en/api/messages */
+const CALL_IDS: CallIdForm = { fits: /^[a-zA-Z0-9_-]+$/, length: 32 };
+
 function toolUseId(id: string): string {
-  return id.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+  return fittingCallId(id, CALL_IDS);
 }
 
 /** A run is what will be one turn. */

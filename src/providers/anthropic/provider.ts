@@ -3,6 +3,7 @@ import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
+import { conversation } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";
@@ -21,6 +22,7 @@ export const anthropic: Provider = {
   facts: (model) => ({ maxOutputTokens: factsOf(model).maxOutputTokens }),
   capabilities,
   dialect,
+  conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,

@@ -1,11 +1,11 @@
 // Messages as `system` and turns: https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html. Neighbours of one role become one
 // turn, and the results of tools stand first in theirs. A participant's `name` has no counterpart and is left out.
-import { createHash } from "node:crypto";
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
+import { type CallIdForm, fittingCallId } from "../call-ids.ts";
 import { calledFunction } from "../called-function.ts";
 import { cachePoint, encodeParts, type DocumentNaming } from "./encode-content.ts";
 import { documentNames } from "./media.ts";
@@ -120,10 +120,11 @@ function encodeToolResult(message: Message, path: string, naming: DocumentNaming
   return [{ toolResult }, ...points, ...cachePoint(message["cache_control"])];
 }
 
-/** Ids of other vendors may hold characters, or more of them, than this one takes. Both ends of a call are changed alike. */
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlock.html */
+const CALL_IDS: CallIdForm = { fits: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 };
+
 function toolUseId(id: string): string {
-  const safe = id.replaceAll(/[^a-zA-Z0-9_.:-]/g, "_");
-  return safe.length <= 64 ? safe : `${safe.slice(0, 43)}_${createHash("sha256").update(id).digest("hex").slice(0, 20)}`;
+  return fittingCallId(id, CALL_IDS);
 }
 
 /** Each result with the cache points behind it. */

@@ -6,6 +6,7 @@ import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { signAws, type SigningScope } from "../aws-signature.ts";
 import { PLAIN_PROVIDER, type Provider, type SignContext } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
+import { conversation } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";
@@ -31,6 +32,7 @@ export const bedrock: Provider = {
   inlines: () => INLINED,
   capabilities,
   dialect,
+  conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,

@@ -3,6 +3,7 @@ import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
+import { conversation } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
@@ -17,6 +18,7 @@ export const cohere: Provider = {
   keyVariables: ["COHERE_API_KEY", "CO_API_KEY"],
   capabilities,
   dialect: { ...PLAIN_DIALECT, blocks: ["thinking", "refusal"], messageRules: ["document_inline", "empty_content"] },
+  conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,

@@ -6,6 +6,7 @@ import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type EncodedRequest, type Provider } from "../provider.ts";
 import { API_VERSION, versionedBase } from "./address.ts";
 import { capabilities } from "./capabilities.ts";
+import { conversation } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encodeBody } from "./encode-body.ts";
@@ -54,6 +55,7 @@ export const gemini: Provider = {
   inlines: (model) => (GEMINI_2_0.test(model) ? FETCHED_FOR_GEMINI_2_0 : PLAIN_PROVIDER.inlines()),
   capabilities,
   dialect: { ...PLAIN_DIALECT, tools: Object.keys(AI_STUDIO.tools), toolChoices: ["allowed_tools"] },
+  conversation: () => conversation,
   sameShape: false,
   // output bound, number of answers and streaming stand inside objects: encode-body.ts
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),

@@ -4,6 +4,7 @@ import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
+import { conversation } from "./conversation.ts";
 import { decodeResponse, openStream } from "./decode.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
@@ -25,6 +26,7 @@ export const ollama: Provider = {
   inlines: () => INLINED,
   capabilities,
   dialect: { ...PLAIN_DIALECT, blocks: ["refusal"], messageRules: ["empty_content"] },
+  conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,

@@ -54,7 +54,7 @@ const BASE: CapabilityCells = {
 export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {
   return {
     cells: { ...BASE, ...differingCells(row) },
-    exceptions: (row.models ?? []).map((some) => ({ models: some.models, cells: differingCells(some) })),
+    exceptions: (row.models ?? []).map((some) => ({ models: some.models, cells: differingCells(some) })).filter(({ cells }) => Object.keys(cells).length > 0),
     verified: row.verified ?? "unverified",
   };
 }

@@ -1,16 +1,18 @@
 // The conversation for a row: the very array that came when nothing has to change, so that the encoder can send the caller's own text.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import type { OpenAICompatibleRow, ReasoningBack } from "./row.ts";
+import { type CallIdForm, fittingCallId } from "../call-ids.ts";
+import { isElsewhere } from "./conversation.ts";
+import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
 
 export function wireMessages(row: OpenAICompatibleRow, plan: WirePlan, request: ChatRequest, target: Target): readonly Message[] {
   let { messages } = request;
   if (row.developerRole !== undefined) messages = withRole(messages, row.developerRole);
-  const back = row.reasoningBack;
-  if (back !== undefined && (back.atHome !== true || target.baseUrl === row.baseUrl)) messages = withReasoning(messages, back);
+  if (row.reasoningBack !== undefined) messages = withReasoning(messages, row.reasoningBack);
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);
   if (plan.textAsString) messages = withTextAsString(messages);
+  if (plan.callIds !== null && !isElsewhere(row, target)) messages = withCallIds(messages, plan.callIds);
   return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model);
 }
 
@@ -29,19 +31,25 @@ function withRole(messages: readonly Message[], role: "system"): readonly Messag
   return mapMessages(messages, (message) => (message.role === "developer" ? { ...message, role } : message));
 }
 
-function withReasoning(messages: readonly Message[], back: ReasoningBack): readonly Message[] {
+/** What else clients bring back of reasoning has been left out where the row does not name it. */
+function withReasoning(messages: readonly Message[], name: NonNullable<OpenAICompatibleRow["reasoningBack"]>): readonly Message[] {
   return mapMessages(messages, (message) => {
     if (message.role !== "assistant") return message;
-    const { reasoning_content: content, reasoning, reasoning_details: details, ...rest } = message;
-    const dropsDetails = back.details === "dropped" && details !== undefined;
-    const renames = (back.text !== "reasoning_content" && content !== undefined) || (back.text !== "reasoning" && reasoning !== undefined);
-    if (!dropsDetails && !renames) return message;
+    const { reasoning_content: content, reasoning, ...rest } = message;
     const text = content ?? reasoning;
-    return {
-      ...rest,
-      ...(back.text !== "dropped" && text !== undefined && text !== null && { [back.text]: text }),
-      ...(back.details === "kept" && details !== undefined && { reasoning_details: details }),
-    };
+    const isThere = (name !== "reasoning_content" && content !== undefined) || (name !== "reasoning" && reasoning !== undefined);
+    return isThere ? { ...rest, ...(text !== undefined && text !== null && { [name]: text }) } : message;
+  });
+}
+
+/** Both ends of a call are changed alike, and on every turn. */
+function withCallIds(messages: readonly Message[], form: CallIdForm): readonly Message[] {
+  return mapMessages(messages, (message) => {
+    const { tool_call_id: answered, tool_calls: calls } = message;
+    const fitting = typeof answered === "string" ? fittingCallId(answered, form) : answered;
+    const named = calls?.map((call) => (typeof call.id !== "string" || fittingCallId(call.id, form) === call.id ? call : { ...call, id: fittingCallId(call.id, form) }));
+    const isSame = fitting === answered && (named?.every((call, index) => call === calls![index]) ?? true);
+    return isSame ? message : { ...message, ...(fitting !== undefined && { tool_call_id: fitting }), ...(named !== undefined && { tool_calls: named }) };
   });
 }
 

@@ -4,6 +4,7 @@ import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilityTable } from "./capabilities.ts";
+import { conversationTables } from "./conversation.ts";
 import { decodeResponse } from "./decode.ts";
 import { encodeRequest } from "./encode.ts";
 import { errorClassifier } from "./errors.ts";
@@ -38,6 +39,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     ...(row.listed !== undefined && { listed: row.listed }),
     capabilities,
     dialect: { ...PLAIN_DIALECT, ...row.dialect },
+    conversation: conversationTables(row),
     sameShape: true,
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),

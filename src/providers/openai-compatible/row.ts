@@ -6,6 +6,8 @@ import type { CredentialForm } from "../../core/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import type { Target } from "../../core/target.ts";
+import type { CallIdForm } from "../call-ids.ts";
+import type { MemberTable } from "../conversation-members.ts";
 import type { Dialect, FailureClass, ProviderSetting } from "../provider.ts";
 
 export interface OpenAICompatibleRow extends RowDifferences {
@@ -48,8 +50,12 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly reserved?: readonly string[];
   /** Pass-through names that widen the choice of model or provider, or reach an address. */
   readonly privileged?: readonly string[];
-  /** Reasoning on assistant messages that clients bring back. Absent: as it came. */
-  readonly reasoningBack?: ReasoningBack;
+  /** What messages, content parts and calls may hold on the vendor's wire; all else is left out, and told. */
+  readonly conversation: MemberTable;
+  /** The same at an address that the caller brought, which may be another server's. Absent: `conversation`. */
+  readonly elsewhere?: MemberTable;
+  /** The name under which the text of reasoning goes back with messages of the assistant. Absent: as `conversation` has it. */
+  readonly reasoningBack?: "reasoning" | "reasoning_content" | "reasoning_text";
   /** The role that stands for `developer` where the vendor does not know it. */
   readonly developerRole?: "system";
   /** A name of the reasoning text in answers other than `reasoning_content` and `reasoning`. */
@@ -89,18 +95,17 @@ export interface RowDifferences {
   readonly blocks?: Readonly<Partial<Record<BlockType, BlockRewrite>>>;
   /** Content that is a list of text blocks goes as one string. */
   readonly textAsString?: true;
+  /** Further members of the assistant's messages, beside those of `conversation`. */
+  readonly takes?: readonly string[];
+  /** Members of the assistant's messages that `hooks.messages` writes in another place. */
+  readonly reads?: readonly string[];
+  /** The form that the vendor demands of ids of calls. Absent: any. */
+  readonly callIds?: CallIdForm;
 }
 
 export interface ModelDifferences extends RowDifferences {
   /** Matched against the provider's own model name. */
   readonly models: RegExp;
-}
-
-export interface ReasoningBack {
-  readonly text: "reasoning" | "reasoning_content" | "reasoning_text" | "dropped";
-  readonly details: "kept" | "dropped";
-  /** Only at the vendor's own address: other servers that are called by this id may want it as it came. */
-  readonly atHome?: true;
 }
 
 export interface ParameterRewrite {

@@ -2,6 +2,7 @@
 import type { BlockType } from "../../core/chat.ts";
 import { COMMON_PARAMETERS, type CommonParameter, GATEWAY, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import { type CapabilityTable, capabilityOf } from "../../core/capability.ts";
+import type { CallIdForm } from "../call-ids.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite, RowDifferences } from "./row.ts";
 
 /** `parameter`: a common parameter under `wireName`. `absent`: acted on by the gateway, or the row has no place for it. */
@@ -15,6 +16,8 @@ export interface WirePlan {
   readonly rewrites: readonly (readonly [CommonParameter, ParameterRewrite])[];
   readonly blocks: ReadonlyMap<BlockType, BlockRewrite>;
   readonly textAsString: boolean;
+  /** Null: ids of calls go as they came. */
+  readonly callIds: CallIdForm | null;
 }
 
 const TOKEN_BOUNDS: ReadonlySet<string> = new Set<CommonParameter>(["max_tokens", "max_completion_tokens"]);
@@ -56,6 +59,7 @@ function makePlan(differences: readonly RowDifferences[], capabilities: Capabili
     rewrites: [...merged(differences, "rewrites")] as WirePlan["rewrites"],
     blocks: merged(differences, "blocks") as WirePlan["blocks"],
     textAsString: differences.some((some) => some.textAsString === true),
+    callIds: differences.find((some) => some.callIds !== undefined)?.callIds ?? null,
   };
 }
 

@@ -3,6 +3,7 @@ import { type Capability, type CapabilityTable, type Feature, mapped, NATIVE, UN
 import { errorClassifier } from "../openai-compatible/errors.ts";
 import { finishWords } from "../openai-compatible/finish-reasons.ts";
 import { BEARER, RESERVED, withKey } from "../openai-compatible/provider.ts";
+import { PROMPT_MEMBERS } from "../prompt-template/prompt-members.ts";
 import { PROMPT_PARAMETERS, promptOf } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { withExtra } from "./body.ts";
@@ -23,6 +24,7 @@ export function completionProvider(row: CompletionRow): Provider {
     framing: form.framing,
     capabilities: capabilityTable(row),
     dialect: PLAIN_DIALECT,
+    conversation: () => PROMPT_MEMBERS,
     sameShape: false,
     reserved: new Set([...RESERVED, ...form.reserved]),
     encodeRequest(request, target) {

@@ -1,5 +1,6 @@
 // Replicate's predictions: https://replicate.com/docs/reference/http. A request makes a prediction; the answer is read off it, or off its stream.
 import { BEARER, withKey } from "../openai-compatible/provider.ts";
+import { PROMPT_MEMBERS } from "../prompt-template/prompt-members.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
 import { encodeRequest } from "./encode-request.ts";
@@ -14,6 +15,7 @@ export const replicate: Provider = {
   keyVariables: ["REPLICATE_API_TOKEN"],
   capabilities,
   dialect: PLAIN_DIALECT,
+  conversation: () => PROMPT_MEMBERS,
   sameShape: false,
   reserved: new Set(["version", "model", "messages", "max_tokens", "max_completion_tokens", "n", "tools", "tool_choice", "functions", "function_call", "stream", "stream_options"]),
   // an address that Replicate calls

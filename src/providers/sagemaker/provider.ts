@@ -6,6 +6,7 @@ import type { Credential, Target } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { signAws, type SigningScope } from "../aws-signature.ts";
 import { classifyError as classifyAwsError } from "../bedrock/errors.ts";
+import { openTable } from "../conversation-members.ts";
 import { readErrorJson } from "../error-body.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { EncodedRequest, ErrorAnswer, Provider, SignContext, UpstreamFailure } from "../provider.ts";
@@ -22,6 +23,8 @@ const container = openAICompatibleProvider({
   credentials: ["aws"],
   settings: [{ name: "region", variables: ["AWS_REGION", "AWS_DEFAULT_REGION"], field: "aws_region_name", meaning: "AWS region, in the address and in signatures." }],
   path: "/endpoints/{model}/invocations",
+  // the containers pass over what they do not know
+  conversation: openTable("https://docs.aws.amazon.com/sagemaker/latest/dg/large-model-inference.html"),
 });
 
 export const sagemaker: Provider = {

@@ -1,4 +1,5 @@
 // The sandbox as a provider: OpenAI's wire form, spoken with the server in this process (upstream.ts). Needs no key and no network.
+import { openTable } from "../conversation-members.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { Provider } from "../provider.ts";
 import { SANDBOX_SCHEME } from "./upstream.ts";
@@ -10,6 +11,7 @@ export const sandbox: Provider = openAICompatibleProvider({
   docs: "https://platform.openai.com/docs/api-reference/chat",
   baseUrl: `${SANDBOX_SCHEME}//here`,
   keyVariables: [],
+  conversation: openTable("https://platform.openai.com/docs/api-reference/chat"),
   lacks: ["logprobs", "top_logprobs", "logit_bias", "modalities", "audio", "prediction", "web_search_options"],
 });
 

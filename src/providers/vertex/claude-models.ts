@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { messagesCapabilities } from "../anthropic/capabilities.ts";
+import { conversation } from "../anthropic/conversation.ts";
 import { decodeResponse } from "../anthropic/decode-response.ts";
 import { openStream } from "../anthropic/decode-stream.ts";
 import { dialect } from "../anthropic/dialect.ts";
@@ -68,6 +69,7 @@ export const claudeModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
   decodeResponse,
   openStream,
   dialect,
+  conversation: () => conversation,
   capabilities: {
     cells: {
       ...cells,

@@ -4,6 +4,7 @@ import { type CapabilityTable, mapped } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { capabilities as geminiCapabilities, MODEL_EXCEPTIONS } from "../gemini/capabilities.ts";
+import { conversation } from "../gemini/conversation.ts";
 import { decodeResponse } from "../gemini/decode-response.ts";
 import { openStream } from "../gemini/decode-stream.ts";
 import { encodeBody } from "../gemini/encode-body.ts";
@@ -52,6 +53,7 @@ export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
   decodeResponse,
   openStream,
   dialect: { ...PLAIN_DIALECT, tools: Object.keys(VERTEX.tools), toolChoices: ["allowed_tools"] },
+  conversation: () => conversation,
   capabilities: {
     cells: {
       ...geminiCapabilities.cells,

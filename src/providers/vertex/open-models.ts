@@ -1,8 +1,10 @@
 // Open models as a service, and Mistral's, on Vertex AI: both speak OpenAI's form, at addresses of two kinds.
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis, https://docs.mistral.ai/deployment/cloud/vertex/
 import type { Target } from "../../core/target.ts";
+import { likeVllm } from "../openai-compatible/conversation.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { OpenAICompatibleRow } from "../openai-compatible/row.ts";
+import { mistral as mistralRow, MISTRAL_CALL_IDS } from "../openai-compatible/rows/mistral.ts";
 import type { Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, pathStep, vertexAddress } from "./address.ts";
 import { ownName } from "./models.ts";
@@ -16,6 +18,7 @@ const COMMON = {
   docs: "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis",
   baseUrl: GLOBAL_ADDRESS,
   keyVariables: [],
+  conversation: likeVllm("https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis"),
   lacks: ["input_audio", "video_url", "file", "document", "verbosity", "modalities", "audio", "prediction", "service_tier", "store", "prompt_cache_key", "safety_identifier", "web_search_options"],
 } as const satisfies OpenAICompatibleRow;
 
@@ -27,9 +30,10 @@ export const openModels: Provider = openAICompatibleProvider({
 const mistral = openAICompatibleProvider({
   ...COMMON,
   docs: "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/mistral",
+  conversation: mistralRow.conversation,
+  callIds: MISTRAL_CALL_IDS,
   renames: { seed: "random_seed", max_completion_tokens: "max_tokens" },
   lacks: [...COMMON.lacks, "stream_options", "logit_bias", "logprobs", "top_logprobs", "user"],
-  reasoningBack: { text: "dropped", details: "dropped" },
   reserved: ["random_seed"],
   developerRole: "system",
   hooks: { address: (target, { params }) => vertexAddress(target, { path: `publishers/mistralai/models/${pathStep(target.model)}:${params.stream === true ? "streamRawPredict" : "rawPredict"}`, version: DEFAULT_VERSION, express: false }) },

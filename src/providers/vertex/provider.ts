@@ -67,6 +67,7 @@ export const vertex: Provider = {
   inlines: (model) => (wireFormOf(model) === "claude" ? CLAUDE_INLINES : PLAIN_PROVIDER.inlines()),
   capabilities,
   dialect: { blocks: joined(({ blocks }) => blocks), tools: joined(({ tools }) => tools), toolChoices: joined(({ toolChoices }) => toolChoices), messageRules: joined(({ messageRules }) => messageRules) },
+  conversation: (target) => modelsLike(target.model).conversation(target),
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
   encodeRequest: (request, target) => {

@@ -3,9 +3,11 @@
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
+import { likeOpenAI } from "../conversation.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { openai } from "./model-makers.ts";
+import { MISTRAL_CALL_IDS } from "./mistral.ts";
 
 const DEPLOYMENTS = "/openai/deployments/";
 /** A version of the first form; the other has `v1`, `preview`, or none. */
@@ -38,9 +40,12 @@ function azureModel(target: Target, request: ChatRequest): JsonObject {
 
 const deployment: ParameterRewrite = { support: "mapped", note: "in the address with a dated api_version, else as model", write: () => ({}) };
 
+/** Every address is of one's own resource, so that no other is one of another server. */
+const { elsewhere: _elsewhere, ...likeOpenAIRow } = openai;
+
 /** The same models as OpenAI's own, with the same exceptions. */
 export const azure: OpenAICompatibleRow = {
-  ...openai,
+  ...likeOpenAIRow,
   id: "azure",
   vendor: "azure.ai.openai",
   label: "Azure OpenAI",
@@ -54,6 +59,7 @@ export const azure: OpenAICompatibleRow = {
     { name: "api_version", variables: ["AZURE_API_VERSION", "OPENAI_API_VERSION"], field: "api_version", meaning: "A date such as 2024-10-21 calls the deployment in the address; `v1`, `preview` or none call /openai/v1." },
   ],
   verified: { source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", date: "2026-11-20" },
+  conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", { assistant: ["annotations"], tool: ["name"] }),
   auth: { header: "api-key", prefix: "" },
   cells: { ...openai.cells, reasoning_effort: { support: "native", note: "not with old api_versions" }, max_completion_tokens: { support: "native", note: "not with api_versions before 2024-09" } },
   rewrites: { deployment_id: deployment },
@@ -90,11 +96,17 @@ export const azureAi: OpenAICompatibleRow = {
     { name: "api_version", variables: ["AZURE_AI_API_VERSION"], field: "api_version", meaning: `Version of addresses that do not end in /openai/v1; ${AZURE_AI_VERSION} unless set.` },
   ],
   verified: { source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", date: "2026-11-20" },
+  conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference", { assistant: ["annotations"] }),
   auth: { header: "api-key", prefix: "" },
   lacks: ["web_search_options", "video_url"],
   cells: Object.fromEntries(BEYOND_MODELS.map((name) => [name, { support: "native", note: "by model; beyond the common schema of /models" } as const])),
   rewrites: { stop: stopAsList },
   blocks: { document: documentAsFile },
-  models: openai.models!,
+  models: [
+    ...openai.models!,
+    { models: /^(?!(?:ft:)?(?:gpt|o\d|chatgpt|codex))/i, takes: ["reasoning_content", "reasoning"] },
+    { models: /m(?:in)?istral|mixtral|codestral|pixtral|magistral|devstral/i, callIds: MISTRAL_CALL_IDS },
+  ],
+  callIds: openai.callIds!,
   hooks: { address: azureAiAddress, headers: () => ({ "extra-parameters": "pass-through" }) },
 };

@@ -3,6 +3,7 @@ import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { VERSION } from "../../../core/version.ts";
+import { likeOpenAI, likeVllm } from "../conversation.ts";
 import { noted, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
@@ -18,6 +19,7 @@ const cloudflare: OpenAICompatibleRow = {
   keyVariables: ["CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"],
   settings: [{ name: "account_id", variables: ["CLOUDFLARE_ACCOUNT_ID"], meaning: "Id of the account, in the address." }],
   verified: { source: "https://github.com/cloudflare/workerd", date: "2026-11-20" },
+  conversation: likeVllm("https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/", { tool: ["name"] }),
   lacks: ["verbosity", "prompt_cache_key", "safety_identifier", "video_url", "document"],
   cells: {
     ...noted("newer models: GLM, Kimi, Nemotron 3, Gemma 4", "n", "prediction", "service_tier", "store", "modalities", "audio", "web_search_options", "input_audio", "file"),
@@ -45,6 +47,7 @@ const heroku: OpenAICompatibleRow = {
   baseUrlVariables: ["INFERENCE_URL", "HEROKU_INFERENCE_URL", "HEROKU_API_BASE"],
   keyVariables: ["INFERENCE_KEY", "HEROKU_INFERENCE_KEY", "HEROKU_API_KEY"],
   verified: { source: "https://devcenter.heroku.com/articles/openai-compatibility-chat-completions", date: "2026-11-20" },
+  conversation: { source: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-chat-completions" },
   // the add-on's variable is the host alone
   barePath: "/v1",
   lacks: ["n", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed", "audio", "verbosity", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "image_url", "input_audio", "video_url", "file", "document"],
@@ -65,6 +68,7 @@ const digitalocean: OpenAICompatibleRow = {
   baseUrl: "https://inference.do-ai.run/v1",
   keyVariables: ["DIGITALOCEAN_INFERENCE_KEY", "MODEL_ACCESS_KEY", "GRADIENT_MODEL_ACCESS_KEY", "DIGITALOCEAN_ACCESS_TOKEN"],
   verified: { source: "https://github.com/digitalocean/openapi", date: "2026-11-20" },
+  conversation: likeOpenAI("https://github.com/digitalocean/openapi", { assistant: ["reasoning_content"], everyPart: ["cache_control"] }),
   lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "input_audio", "video_url", "file", "document"],
   cells: {
     reasoning_effort: { support: "native", note: "for Anthropic models a share of max_completion_tokens" },
@@ -82,6 +86,7 @@ const scaleway: OpenAICompatibleRow = {
   baseUrl: "https://api.scaleway.ai/v1",
   keyVariables: ["SCW_SECRET_KEY", "SCALEWAY_API_KEY"],
   verified: { source: "https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/", date: "2026-11-20" },
+  conversation: likeVllm("https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/"),
   lacks: [...OPENAI_ONLY, "n", "frequency_penalty", "logit_bias", "top_logprobs", "user", "prediction", "service_tier", "prompt_cache_key", "video_url", "file", "document"],
   cells: { reasoning_effort: { support: "native", note: "by model" }, input_audio: { support: "native", note: "voxtral models" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -95,6 +100,7 @@ const ovhcloud: OpenAICompatibleRow = {
   docs: "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
   baseUrl: "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
   keyVariables: ["OVH_AI_ENDPOINTS_ACCESS_TOKEN", "OVHCLOUD_API_KEY"],
+  conversation: likeVllm("https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started"),
   lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: { reasoning_effort: { support: "native", note: "by model" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -112,6 +118,7 @@ const snowflake: OpenAICompatibleRow = {
   keyVariables: ["SNOWFLAKE_TOKEN", "SNOWFLAKE_CORTEX_PAT", "SNOWFLAKE_PAT", "SNOWFLAKE_JWT"],
   settings: [{ name: "account", variables: ["SNOWFLAKE_ACCOUNT", "SNOWFLAKE_ACCOUNT_ID"], meaning: "Identifier of the account, `organization-account`, with dashes for underscores, in the address." }],
   verified: { source: "https://docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk", date: "2026-11-20" },
+  conversation: { source: "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api", system: ["name"], user: ["name"], assistant: ["name", "reasoning_details"], everyPart: ["cache_control"] },
   lacks: ["modalities", "audio", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
   cells: { image_url: { support: "native", note: "data, on Claude and OpenAI models" } },
   inlines: ["image_url"],
@@ -123,7 +130,6 @@ const snowflake: OpenAICompatibleRow = {
   // in recorded answers it is empty everywhere
   unsaidFinish: true,
   // to be sent back unchanged for the turns of tools
-  reasoningBack: { text: "dropped", details: "kept" },
 };
 
 /** `deployment/<id>` is a model of one's own, which is called by its address alone and belongs to a project already: https://cloud.ibm.com/apidocs/watsonx-ai#deployments-text-chat */
@@ -161,6 +167,7 @@ const watsonx: OpenAICompatibleRow = {
     { name: "api_version", variables: ["WATSONX_API_VERSION"], field: "api_version", meaning: `Version of the API, as a date; ${WATSONX_VERSION} unless set.` },
   ],
   verified: { source: "https://github.com/IBM/watsonx-ai-node-sdk", date: "2026-11-20" },
+  conversation: { source: "https://github.com/IBM/watsonx-ai-node-sdk", user: ["name"], assistant: ["name", "refusal"], system: ["name"] },
   lacks: [...OPENAI_ONLY, "user", "stream_options", "parallel_tool_calls", "prediction", "service_tier", "prompt_cache_key", "input_audio", "video_url", "file", "document"],
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
   developerRole: "system",
@@ -177,6 +184,7 @@ const bedrockMantle: OpenAICompatibleRow = {
   docs: "https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html",
   baseUrl: "https://bedrock-mantle.{region}.api.aws/v1",
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY"],
+  conversation: likeVllm("https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html"),
   settings: [{ name: "region", variables: ["AWS_REGION", "AWS_DEFAULT_REGION", "BEDROCK_MANTLE_REGION"], field: "aws_region_name", meaning: "Region, in the address." }],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: {
@@ -196,6 +204,7 @@ const oci: OpenAICompatibleRow = {
   docs: "https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm",
   baseUrl: "https://inference.generativeai.{region}.oci.oraclecloud.com/openai/v1",
   keyVariables: ["OCI_GENAI_API_KEY", "OCI_API_KEY"],
+  conversation: likeOpenAI("https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm", { assistant: ["reasoning_content"] }),
   settings: [{ name: "region", variables: ["OCI_REGION"], meaning: "Region, in the address; the key's own." }],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: { image_url: { support: "native", note: "by model" }, reasoning_effort: { support: "native", note: "by model" } },
@@ -218,10 +227,11 @@ const copilot: OpenAICompatibleRow = {
   baseUrl: "https://api.githubcopilot.com",
   keyVariables: ["GITHUB_COPILOT_API_KEY", "COPILOT_API_KEY"],
   verified: { source: "https://github.com/microsoft/vscode-copilot-chat", date: "2026-11-20" },
+  conversation: likeOpenAI("https://github.com/microsoft/vscode-copilot-chat", { system: ["copilot_cache_control"], user: ["copilot_cache_control"], assistant: ["reasoning_opaque", "copilot_cache_control"], tool: ["copilot_cache_control"] }),
   lacks: ["modalities", "audio", "service_tier", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
   cells: { image_url: { support: "native", note: "base64 data" }, response_format: { support: "native", note: "json_schema with GPT models" }, tool_choice: { support: "native", note: "required is not documented, and was obeyed" } },
   reasoningField: "reasoning_text",
-  reasoningBack: { text: "reasoning_text", details: "dropped" },
+  reasoningBack: "reasoning_text",
   hooks: { headers: copilotHeaders },
 };
 

@@ -43,6 +43,7 @@ export const databricks: OpenAICompatibleRow = {
   baseUrlVariables: ["DATABRICKS_HOST", "DATABRICKS_API_BASE"],
   keyVariables: ["DATABRICKS_TOKEN", "DATABRICKS_API_KEY"],
   verified: { source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference", date: "2026-11-20" },
+  conversation: { source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference", everyPart: ["cache_control"] },
   // the vendor's own variable is the workspace's host
   barePath: "/serving-endpoints",
   // usage comes on every chunk, unasked
@@ -54,7 +55,7 @@ export const databricks: OpenAICompatibleRow = {
     { models: /claude/, lacks: ["n", "reasoning_effort"], cells: { temperature: { support: "native", range: [0, 1] }, response_format: { support: "native", note: "no json_object", values: ["json_schema"] } } },
   ],
   developerRole: "system",
-  reasoningBack: { text: "dropped", details: "kept" },
   errors: [{ class: "not_found", codes: ["resource_does_not_exist", "endpoint_not_found"] }, { class: "rate_limit", codes: ["request_limit_exceeded"] }, { class: "overloaded", codes: ["temporarily_unavailable"] }],
+  reads: ["reasoning_details"],
   hooks: { messages: databricksReasoning },
 };

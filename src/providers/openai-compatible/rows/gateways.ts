@@ -1,6 +1,8 @@
 // Services that pass calls on to providers of others, in OpenAI's form.
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
+import { openTable } from "../../conversation-members.ts";
+import { likeOpenAI } from "../conversation.ts";
 import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { OPENAI_ONLY } from "./hosts.ts";
@@ -23,13 +25,14 @@ const openrouter: OpenAICompatibleRow = {
   baseUrl: "https://openrouter.ai/api/v1",
   keyVariables: ["OPENROUTER_API_KEY"],
   verified: { source: "https://openrouter.ai/docs/api-reference/overview", date: "2026-11-20" },
+  conversation: openTable("https://openrouter.ai/docs/api-reference/overview"),
   cells: { reasoning_effort: { support: "native", note: "none to max; must agree with reasoning.effort" }, n: { support: "native", note: "not in the vendor's schema" } },
   blocks: { file: openrouterFile, document: documentAsFile },
   // server tools, and tools in the forms of other vendors, are translated there
   dialect: { tools: ["*"], toolChoices: ["*"] },
   privileged: ["models", "provider", "route", "preset", "plugins"],
   // reasoning_details have to come back unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens
-  reasoningBack: { text: "reasoning", details: "kept" },
+  reasoningBack: "reasoning",
   causeAt: ["metadata", "raw"],
 };
 
@@ -41,6 +44,7 @@ const huggingface: OpenAICompatibleRow = {
   baseUrl: "https://router.huggingface.co/v1",
   keyVariables: ["HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"],
   verified: { source: "https://huggingface.co/docs/inference-providers/tasks/chat-completion", date: "2026-11-20" },
+  conversation: openTable("https://huggingface.co/docs/inference-providers/tasks/chat-completion"),
   lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: { n: { support: "native", note: "most providers give one" }, reasoning_effort: { support: "native", note: "none to xhigh; by model and provider" }, logit_bias: { support: "native", note: "by provider" } },
   // several of the providers behind know this name alone
@@ -73,6 +77,9 @@ const vercelDocument: BlockRewrite = {
   },
 };
 
+/** On messages and parts: https://vercel.com/docs/ai-gateway/models-and-providers/provider-options */
+const CACHED = ["cache_control", "providerOptions"] as const;
+
 const vercel: OpenAICompatibleRow = {
   id: "vercel",
   label: "Vercel AI Gateway",
@@ -80,13 +87,14 @@ const vercel: OpenAICompatibleRow = {
   baseUrl: "https://ai-gateway.vercel.sh/v1",
   keyVariables: ["AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"],
   verified: { source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", date: "2026-11-20" },
+  conversation: likeOpenAI("https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", { system: CACHED, user: CACHED, assistant: [...CACHED, "reasoning_details"], tool: ["name", ...CACHED], everyPart: CACHED }),
   lacks: ["audio", "web_search_options", "input_audio", "video_url"],
   cells: { n: { support: "native", note: "by target" }, modalities: { support: "native", note: "models that make images" } },
   rewrites: { reasoning_effort: vercelEffort },
   blocks: { file: vercelFile, document: vercelDocument },
   privileged: ["models", "providerOptions"],
   // reasoning_details have to come back unchanged, as the page on reasoning says
-  reasoningBack: { text: "reasoning", details: "kept" },
+  reasoningBack: "reasoning",
 };
 
 /** Adapts every field to the target itself, or refuses it. */
@@ -99,6 +107,7 @@ const litellm: OpenAICompatibleRow = {
   baseUrlVariables: ["LITELLM_PROXY_API_BASE", "LITELLM_API_BASE", "LITELLM_BASE_URL"],
   keyVariables: ["LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"],
   verified: { source: "https://docs.litellm.ai/docs/proxy/user_keys", date: "2026-11-20" },
+  conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: ["*"], messageRules: ["*"] },
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],
 };
@@ -110,9 +119,10 @@ const nanogpt: OpenAICompatibleRow = {
   docs: "https://docs.nano-gpt.com/api-reference/endpoint/chat-completion",
   baseUrl: "https://nano-gpt.com/api/v1",
   keyVariables: ["NANOGPT_API_KEY"],
+  conversation: likeOpenAI("https://docs.nano-gpt.com/api-reference/endpoint/chat-completion", { assistant: ["reasoning_details"], everyPart: ["cache_control"] }),
   lacks: ["modalities", "audio", "prediction", "store", "web_search_options", "safety_identifier", "video_url"],
   blocks: { document: documentAsFile },
-  reasoningBack: { text: "reasoning", details: "kept" },
+  reasoningBack: "reasoning",
 };
 
 export const gateways: readonly OpenAICompatibleRow[] = [openrouter, huggingface, vercel, litellm, nanogpt];

@@ -1,5 +1,6 @@
 // More companies that serve open models of others in OpenAI's form; behind most of them stands vLLM or SGLang, so that what a schema does not name may work all the same.
 import { isObject } from "../../../core/json.ts";
+import { likeVllm } from "../conversation.ts";
 import { OPENAI_ONLY } from "../openai-only.ts";
 import { audioAsUrl, enableThinking, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
@@ -13,6 +14,7 @@ const doubleword: OpenAICompatibleRow = {
   docs: "https://docs.doubleword.ai",
   baseUrl: "https://api.doubleword.ai/v1",
   keyVariables: ["DOUBLEWORD_API_KEY"],
+  conversation: likeVllm("https://docs.doubleword.ai", { assistant: ["reasoning_details"] }),
   lacks: ["modalities", "audio", "store", "web_search_options"],
   cells: { reasoning_effort: { support: "native", note: "words by model" } },
   developerRole: "system",
@@ -32,6 +34,7 @@ const venice: OpenAICompatibleRow = {
   baseUrl: "https://api.venice.ai/api/v1",
   keyVariables: ["VENICE_API_KEY", "VENICE_AI_API_KEY"],
   verified: { source: "https://github.com/veniceai/api-docs", date: "2026-11-20" },
+  conversation: likeVllm("https://github.com/veniceai/api-docs", { assistant: ["reasoning_details"], tool: ["name"], everyPart: ["cache_control"] }),
   lacks: ["logit_bias", "prediction", "service_tier", "modalities", "audio", "safety_identifier", "file", "document"],
   cells: {
     user: { support: "native", note: "accepted without effect" },
@@ -51,6 +54,7 @@ const chutes: OpenAICompatibleRow = {
   baseUrl: "https://llm.chutes.ai/v1",
   keyVariables: ["CHUTES_API_KEY"],
   verified: { source: "https://github.com/chutesai/chutes", date: "2026-11-20" },
+  conversation: likeVllm("https://github.com/chutesai/chutes"),
   lacks: OPENAI_ONLY,
   cells: {
     tools: { support: "native", note: "by model; not in the vendor's list" },
@@ -69,6 +73,7 @@ const parasail: OpenAICompatibleRow = {
   docs: "https://docs.parasail.io/parasail-docs",
   baseUrl: "https://api.parasail.io/v1",
   keyVariables: ["PARASAIL_API_KEY"],
+  conversation: likeVllm("https://docs.parasail.io/parasail-docs"),
   lacks: ["verbosity", "modalities", "audio", "service_tier", "store", "prompt_cache_key", "web_search_options"],
   developerRole: "system",
 };
@@ -80,6 +85,7 @@ const gmi: OpenAICompatibleRow = {
   docs: "https://docs.gmicloud.ai/inference-engine/api-reference/llm-api-reference",
   baseUrl: "https://api.gmi-serving.com/v1",
   keyVariables: ["GMI_API_KEY", "GMICLOUD_API_KEY", "GMI_CLOUD_APIKEY"],
+  conversation: likeVllm("https://docs.gmicloud.ai/inference-engine/api-reference/llm-api-reference"),
   lacks: ["response_format", "modalities", "audio", "store", "web_search_options"],
   developerRole: "system",
 };
@@ -91,6 +97,7 @@ const featherless: OpenAICompatibleRow = {
   baseUrl: "https://api.featherless.ai/v1",
   keyVariables: ["FEATHERLESS_API_KEY", "FEATHERLESSAI_API_KEY", "FEATHERLESS_AI_API_KEY"],
   verified: { source: "https://featherless.ai/docs/completions", date: "2026-11-20" },
+  conversation: likeVllm("https://featherless.ai/docs/completions"),
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "parallel_tool_calls"],
   cells: { tools: { support: "native", note: "by model family" }, image_url: { support: "native", note: "by model" }, response_format: { support: "native", note: "not documented" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -104,6 +111,7 @@ const friendli: OpenAICompatibleRow = {
   baseUrl: "https://api.friendli.ai/serverless/v1",
   keyVariables: ["FRIENDLI_TOKEN"],
   verified: { source: "https://github.com/friendliai/friendli-client", date: "2026-11-20" },
+  conversation: likeVllm("https://github.com/friendliai/friendli-client"),
   lacks: [...OPENAI_ONLY, "user", "file", "document"],
   cells: { reasoning_effort: { support: "native", note: "minimal to ultracode, by model" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -120,6 +128,7 @@ const baseten: OpenAICompatibleRow = {
   baseUrl: "https://inference.baseten.co/v1",
   keyVariables: ["BASETEN_API_KEY"],
   verified: { source: "https://docs.baseten.co/reference/inference-api/chat-completions", date: "2026-11-20" },
+  conversation: likeVllm("https://docs.baseten.co/reference/inference-api/chat-completions"),
   lacks: [...OPENAI_ONLY, "n", "input_audio", "document"],
   cells: {
     max_tokens: { support: "native", note: "cut down without an error where it does not fit" },
@@ -139,6 +148,7 @@ const novita: OpenAICompatibleRow = {
   baseUrl: "https://api.novita.ai/openai/v1",
   keyVariables: ["NOVITA_API_KEY"],
   verified: { source: "https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion", date: "2026-11-20" },
+  conversation: likeVllm("https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion"),
   lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "file", "document"],
   cells: { tool_choice: { support: "native", note: "not documented" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -153,6 +163,7 @@ const nebius: OpenAICompatibleRow = {
   baseUrl: "https://api.tokenfactory.nebius.com/v1",
   keyVariables: ["NEBIUS_API_KEY"],
   verified: { source: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion", date: "2026-11-20" },
+  conversation: likeVllm("https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion"),
   lacks: OPENAI_ONLY.filter((name) => name !== "service_tier" && name !== "store"),
   cells: { service_tier: { support: "native", note: "auto" }, seed: { support: "native", note: "not documented" }, parallel_tool_calls: { support: "native", note: "not documented" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -165,6 +176,7 @@ const hyperbolic: OpenAICompatibleRow = {
   docs: "https://docs.hyperbolic.ai/inference/text-apis",
   baseUrl: "https://api.hyperbolic.xyz/v1",
   keyVariables: ["HYPERBOLIC_API_KEY"],
+  conversation: likeVllm("https://docs.hyperbolic.ai/inference/text-apis"),
   lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
   cells: { image_url: { support: "native", note: "base64 data only: addresses are fetched by the gateway" } },
   inlines: ["image_url"],
@@ -177,6 +189,7 @@ const nscale: OpenAICompatibleRow = {
   docs: "https://docs.nscale.com",
   baseUrl: "https://inference.api.nscale.com/v1",
   keyVariables: ["NSCALE_SERVICE_TOKEN", "NSCALE_API_KEY"],
+  conversation: likeVllm("https://docs.nscale.com"),
   lacks: OPENAI_ONLY,
   cells: { tools: { support: "native", note: "by model" } },
   developerRole: "system",
@@ -188,6 +201,7 @@ const crusoe: OpenAICompatibleRow = {
   docs: "https://docs.crusoecloud.com/managed-inference/overview",
   baseUrl: "https://api.inference.crusoecloud.com/v1",
   keyVariables: ["CRUSOE_API_KEY"],
+  conversation: likeVllm("https://docs.crusoecloud.com/managed-inference/overview"),
   lacks: ["modalities", "audio", "service_tier", "store", "web_search_options"],
   cells: { reasoning_effort: { support: "native", note: "gpt-oss: low, medium, high" } },
   developerRole: "system",

@@ -2,6 +2,7 @@
 import { defaultOnly, type Feature } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
+import { likeVllm } from "../conversation.ts";
 import { mapMessages } from "../messages.ts";
 import { base64Of, sourceOf, stopAsList, textDocument, textPart } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
@@ -16,6 +17,7 @@ const groq: OpenAICompatibleRow = {
   baseUrl: "https://api.groq.com/openai/v1",
   keyVariables: ["GROQ_API_KEY"],
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
+  conversation: { source: "https://github.com/groq/groq-python", system: ["name"], user: ["name"], assistant: ["name", "function_call"] },
   lacks: [...OPENAI_ONLY, "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "prediction", "prompt_cache_key", "input_audio", "video_url", "file"],
   cells: {
     n: defaultOnly(1),
@@ -27,7 +29,7 @@ const groq: OpenAICompatibleRow = {
   privileged: ["compound_custom"],
   developerRole: "system",
   // reasoning_content is refused by name, its own name is reasoning
-  reasoningBack: { text: "reasoning", details: "dropped" },
+  reasoningBack: "reasoning",
   usageAt: ["x_groq", "usage"],
   // larger than the limit of a minute: no waiting helps
   errors: [{ class: "invalid_request", codes: ["rate_limit_exceeded"], statuses: [413] }],
@@ -48,6 +50,7 @@ const together: OpenAICompatibleRow = {
   baseUrl: "https://api.together.ai/v1",
   keyVariables: ["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"],
   verified: { source: "https://github.com/togethercomputer/openapi", date: "2026-11-20" },
+  conversation: { source: "https://github.com/togethercomputer/openapi", system: ["name"], user: ["name"], assistant: ["name", "function_call", "reasoning", "reasoning_content"], tool: ["name"], calls: ["index"] },
   lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: { input_audio: { support: "native", note: "wav only" }, temperature: { support: "native", note: "documented from 0 to 1" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -76,6 +79,7 @@ const fireworks: OpenAICompatibleRow = {
   baseUrl: "https://api.fireworks.ai/inference/v1",
   keyVariables: ["FIREWORKS_API_KEY"],
   verified: { source: "https://docs.fireworks.ai/api-reference/post-chatcompletions", date: "2026-11-20" },
+  conversation: { source: "https://github.com/fw-ai-external/python-sdk" },
   lacks: [...OPENAI_ONLY, "file"],
   cells: {
     max_tokens: { support: "native", note: "lowered to what is left of the context unless context_length_exceeded_behavior is error" },
@@ -84,7 +88,7 @@ const fireworks: OpenAICompatibleRow = {
   blocks: { document: fireworksDocument },
   dialect: { toolChoices: ["any"] },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "kept" },
+  reasoningBack: "reasoning_content",
   // 412: the account is suspended. https://docs.fireworks.ai/guides/inference-error-codes
   errors: [{ class: "quota", statuses: [412], text: /suspend|billing|payment/i }],
 };
@@ -106,11 +110,12 @@ const cerebras: OpenAICompatibleRow = {
   baseUrl: "https://api.cerebras.ai/v1",
   keyVariables: ["CEREBRAS_API_KEY"],
   verified: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", date: "2026-11-20" },
+  conversation: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", system: ["name"], user: ["name"], assistant: ["name"], tool: ["name"] },
   lacks: [...OPENAI_ONLY, "presence_penalty", "frequency_penalty", "logit_bias", "prompt_cache_key", "input_audio", "video_url", "file", "document"],
   cells: { temperature: { support: "native", note: "0 to 1.5", range: [0, 1.5] } },
   dialect: { blocks: ["image"] },
   developerRole: "system",
-  reasoningBack: { text: "reasoning", details: "dropped" },
+  reasoningBack: "reasoning",
   hooks: { messages: cerebrasReasoning },
 };
 
@@ -127,6 +132,7 @@ const sambanova: OpenAICompatibleRow = {
   baseUrl: "https://api.sambanova.ai/v1",
   keyVariables: ["SAMBANOVA_API_KEY"],
   verified: { source: "https://github.com/sambanova/sambanova-python", date: "2026-11-20" },
+  conversation: { source: "https://github.com/sambanova/sambanova-python", system: ["name"], user: ["name"], assistant: ["name", "reasoning"] },
   lacks: [...OPENAI_ONLY, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
     presence_penalty: { support: "native", note: "accepted without effect" },
@@ -147,6 +153,7 @@ const nvidia: OpenAICompatibleRow = {
   baseUrl: "https://integrate.api.nvidia.com/v1",
   keyVariables: ["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY", "NIM_API_KEY"],
   verified: { source: "https://docs.api.nvidia.com/nim/reference/stepfun-ai-step-5-preview-infer", date: "2026-11-20" },
+  conversation: { source: "https://docs.api.nvidia.com/nim/reference/llm-apis" },
   lacks: [...OPENAI_ONLY, "n", "logit_bias", "logprobs", "top_logprobs", "user", "prediction", "service_tier", "prompt_cache_key", "input_audio", "video_url"],
   cells: { tools: { support: "native", note: "by model" }, response_format: { support: "native", note: "by model" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -158,7 +165,7 @@ const nvidia: OpenAICompatibleRow = {
   ],
   dialect: { blocks: ["audio_url"] },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "dropped" },
+  reasoningBack: "reasoning_content",
 };
 
 /** For Gemini and Gemma models `completion_tokens` leaves reasoning out. */
@@ -169,6 +176,7 @@ const deepinfra: OpenAICompatibleRow = {
   baseUrl: "https://api.deepinfra.com/v1/openai",
   keyVariables: ["DEEPINFRA_TOKEN", "DEEPINFRA_API_KEY"],
   verified: { source: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1", date: "2026-11-20" },
+  conversation: likeVllm("https://docs.deepinfra.com/api-reference/openai-chat-completions-1", { system: ["cache_control"], user: ["cache_control"], assistant: ["cache_control"], tool: ["name", "cache_control"], everyPart: ["cache_control"] }),
   lacks: [...OPENAI_ONLY, "logit_bias", "parallel_tool_calls", "prediction"],
   cells: { tool_choice: { support: "native", note: "a word, no named function", values: ["none", "auto", "required"] }, service_tier: { support: "native", note: "priority, on tagged models" } },
   renames: { max_completion_tokens: "max_tokens" },

@@ -1,5 +1,6 @@
 // Servers that people run themselves, and `custom`: any address that speaks OpenAI's form.
 import { isObject, type Json } from "../../../core/json.ts";
+import { openTable } from "../../conversation-members.ts";
 import { jsonObjectAsSchema, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
@@ -22,6 +23,7 @@ const llamacpp: OpenAICompatibleRow = {
   baseUrl: "http://localhost:8080/v1",
   keyVariables: [],
   verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md", date: "2026-11-20" },
+  conversation: openTable("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"),
   lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "web_search_options", "safety_identifier", "store", "video_url", "file", "document"],
   cells: { parallel_tool_calls: { support: "native", note: "false unless asked for" }, n: { support: "native", note: "needs as many parallel slots" } },
   rewrites: { tool_choice: llamacppNamedTool },
@@ -37,6 +39,7 @@ const vllm: OpenAICompatibleRow = {
   baseUrl: "http://localhost:8000/v1",
   keyVariables: [],
   verified: { source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html", date: "2026-11-20" },
+  conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
   lacks: ["modalities", "audio", "prediction", "web_search_options", "safety_identifier", "store", "file", "document"],
   cells: { tool_choice: { support: "native", note: "auto needs --enable-auto-tool-choice" }, service_tier: { support: "native", note: "without effect" } },
   dialect: { blocks: ["*"] },
@@ -50,6 +53,7 @@ const lmstudio: OpenAICompatibleRow = {
   baseUrl: "http://localhost:1234/v1",
   keyVariables: [],
   verified: { source: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions", date: "2026-11-20" },
+  conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),
   lacks: ["n", "logprobs", "top_logprobs", "verbosity", "modalities", "audio", "service_tier", "web_search_options", "safety_identifier", "store", "input_audio", "video_url", "file", "document"],
   cells: { tool_choice: { support: "native", note: "no named function", values: ["none", "auto", "required"] } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -65,6 +69,7 @@ const sglang: OpenAICompatibleRow = {
   baseUrl: "http://localhost:30000/v1",
   keyVariables: [],
   verified: { source: "https://github.com/sgl-project/sglang", date: "2026-11-20" },
+  conversation: openTable("https://github.com/sgl-project/sglang"),
   lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "input_audio", "file", "document"],
   cells: { tools: { support: "native", note: "needs --tool-call-parser" }, reasoning_effort: { support: "native", note: "by the model's template" }, user: { support: "native", note: "without effect" } },
   dialect: { blocks: ["audio_url"] },
@@ -79,6 +84,7 @@ const mistralrs: OpenAICompatibleRow = {
   baseUrl: "http://localhost:1234/v1",
   keyVariables: [],
   verified: { source: "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md", date: "2026-11-20" },
+  conversation: openTable("https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md"),
   // usage comes unasked
   lacks: ["seed", "user", "stream_options", "parallel_tool_calls", "verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "safety_identifier", "store", "input_audio", "document"],
   cells: {
@@ -99,6 +105,7 @@ const xinference: OpenAICompatibleRow = {
   baseUrl: "http://localhost:9997/v1",
   keyVariables: [],
   verified: { source: "https://github.com/xorbitsai/inference", date: "2026-11-20" },
+  conversation: openTable("https://github.com/xorbitsai/inference"),
   lacks: ["n", "user", "logit_bias", "verbosity", "modalities", "audio", "prediction", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "input_audio", "file", "document"],
   cells: { tools: { support: "native", note: "some model families" }, service_tier: { support: "native", note: "without effect" }, logprobs: { support: "native", note: "by engine" } },
   rewrites: { reasoning_effort: { support: "mapped", note: "chat_template_kwargs.reasoning_effort, which few models read", write: (effort) => ({ chat_template_kwargs: { reasoning_effort: effort } }) } },
@@ -114,6 +121,7 @@ const localai: OpenAICompatibleRow = {
   baseUrl: "http://localhost:8080/v1",
   keyVariables: [],
   verified: { source: "https://github.com/mudler/LocalAI", date: "2026-11-20" },
+  conversation: openTable("https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go"),
   lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "file", "document"],
   cells: { tools: { support: "native", note: "by backend" }, response_format: { support: "native", note: "llama.cpp backend" }, reasoning_effort: { support: "native", note: "by backend" } },
   dialect: { blocks: ["audio_url"] },
@@ -134,6 +142,7 @@ const tgi: OpenAICompatibleRow = {
   baseUrl: "http://localhost:3000/v1",
   keyVariables: [],
   verified: { source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json", date: "2026-11-20" },
+  conversation: openTable("https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json"),
   lacks: [
     "n", "logit_bias", "user", "parallel_tool_calls", "reasoning_effort", "verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store",
     "input_audio", "video_url", "file", "document",
@@ -153,6 +162,7 @@ const custom: OpenAICompatibleRow = {
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: null,
   keyVariables: [],
+  conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: ["*"], messageRules: ["*"] },
 };
 

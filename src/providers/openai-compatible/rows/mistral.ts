@@ -1,8 +1,8 @@
 // Mistral: the shape is OpenAI's, the schema is closed (unknown members are 422), and content is a list of blocks on the way in and out.
 // https://docs.mistral.ai/api/endpoint/chat and the vendor's client made from it: https://github.com/mistralai/client-python
-import { createHash } from "node:crypto";
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
+import type { CallIdForm } from "../../call-ids.ts";
 import { mapMessages } from "../messages.ts";
 import { OPENAI_ONLY } from "../openai-only.ts";
 import { ADDRESS, base64Of, sourceOf, textPart } from "../quirks.ts";
@@ -36,38 +36,20 @@ const toolsUnlessEmpty: ParameterRewrite = { support: "mapped", note: "an empty 
 
 /** Models that think: only they take the thinking of earlier turns back. https://docs.mistral.ai/capabilities/reasoning */
 const THINKS = /^magistral|^mistral-(small|medium)-(latest|3|2[6-9])/;
-/**
- * Ids of calls must be nine letters and digits (else 400, code 3280): those that other providers and this gateway make get the same short id on every
- * turn; what else a client sends is left to the vendor to judge. https://mistralai.github.io/mistral-common/usage/tools/
- */
-const FOREIGN_ID = /^call_[a-zA-Z0-9]+$|^call_\d+_[a-zA-Z0-9]+$|^call_[0-9a-f]{20}_\d+_\d+$|^(toolu|tooluse|fc|pyd_ai)_|^chatcmpl-tool-|^functions[._]|^[0-9a-f]{8}-[0-9a-f]{4}-/;
 
-function conversation(messages: readonly Message[], model: string): readonly Message[] {
-  const thinks = THINKS.test(model);
-  return mapMessages(messages, (message) => withShortIds(withThinking(message, thinks)));
-}
+/** Nine letters and digits, else 400 with code 3280: https://mistralai.github.io/mistral-common/usage/tools/. What stands for ids in conversations that were taken down and cleaned (`call_REDACTED_1`) is left for the vendor to judge. */
+export const MISTRAL_CALL_IDS: CallIdForm = { fits: /^(?:[a-zA-Z0-9]{9}|call_[A-Z]+_\d+)$/, length: 9 };
 
-/** Reasoning goes as a block before the text: members that the schema does not know are 422. */
-function withThinking(message: Message, thinks: boolean): Message {
-  const { reasoning_content: content, reasoning, reasoning_details: details, ...rest } = message;
-  if (message.role !== "assistant" || (content === undefined && reasoning === undefined && details === undefined)) return message;
-  const text = content ?? reasoning;
-  if (!thinks || typeof text !== "string" || text === "") return rest;
-  const said: readonly ContentPart[] = typeof rest.content === "string" ? (rest.content === "" ? [] : [{ type: "text", text: rest.content }]) : (rest.content ?? []);
-  return { ...rest, content: [{ type: "thinking", thinking: [{ type: "text", text }] }, ...said] };
-}
-
-function withShortIds(message: Message): Message {
-  const { tool_call_id: answered, tool_calls: calls } = message;
-  const short = answered === undefined ? undefined : shortId(answered);
-  const named = calls?.map((call) => (shortId(call.id) === call.id ? call : { ...call, id: shortId(call.id) }));
-  if (short === answered && (named?.every((call, index) => call === calls![index]) ?? true)) return message;
-  return { ...message, ...(short !== undefined && { tool_call_id: short }), ...(named !== undefined && { tool_calls: named }) };
-}
-
-/** The same short id for the same id, on every turn. */
-function shortId(id: string): string {
-  return FOREIGN_ID.test(id) ? createHash("sha256").update(id).digest("hex").slice(0, 9) : id;
+/** Reasoning goes as a block before the text; for models that do not think it has been left out. */
+function withThinking(messages: readonly Message[]): readonly Message[] {
+  return mapMessages(messages, (message) => {
+    const { reasoning_content: content, reasoning, ...rest } = message;
+    if (message.role !== "assistant" || (content === undefined && reasoning === undefined)) return message;
+    const text = content ?? reasoning;
+    if (typeof text !== "string" || text === "") return rest;
+    const said: readonly ContentPart[] = typeof rest.content === "string" ? (rest.content === "" ? [] : [{ type: "text", text: rest.content }]) : (rest.content ?? []);
+    return { ...rest, content: [{ type: "thinking", thinking: [{ type: "text", text }] }, ...said] };
+  });
 }
 
 export const mistral: OpenAICompatibleRow = {
@@ -78,12 +60,14 @@ export const mistral: OpenAICompatibleRow = {
   baseUrl: "https://api.mistral.ai/v1",
   keyVariables: ["MISTRAL_API_KEY"],
   verified: { source: "https://github.com/mistralai/client-python", date: "2026-11-20" },
+  conversation: { source: "https://github.com/mistralai/client-python", assistant: ["prefix"], tool: ["name"], calls: ["index"], parts: { file: ["file_id"] } },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "prediction" && name !== "prompt_cache_key"), "stream_options", "logit_bias", "logprobs", "top_logprobs", "user", "video_url"],
   cells: { tools: { support: "native", note: "an empty list is left out" }, reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] } },
   renames: { max_completion_tokens: "max_tokens", seed: "random_seed" },
   rewrites: { tools: toolsUnlessEmpty },
   blocks: { file, document },
-  models: [{ models: /^magistral/, lacks: ["reasoning_effort"] }],
+  models: [{ models: /^magistral/, lacks: ["reasoning_effort"] }, { models: THINKS, reads: ["reasoning_content", "reasoning"] }],
+  callIds: MISTRAL_CALL_IDS,
   dialect: {
     blocks: ["document_url", "thinking", "reference", "tool_reference"],
     tools: ["web_search", "web_search_premium", "code_interpreter", "image_generation", "document_library", "connector"],
@@ -93,5 +77,5 @@ export const mistral: OpenAICompatibleRow = {
     messageRules: ["image_url_text", "input_audio_text", "file_id_alone", "tool_without_type", "empty_content", "no_content", "arguments_not_text", "call_without_id", "tool_without_id"],
   },
   developerRole: "system",
-  hooks: { messages: conversation },
+  hooks: { messages: withThinking },
 };

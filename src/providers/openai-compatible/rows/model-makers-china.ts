@@ -44,6 +44,7 @@ const moonshot: OpenAICompatibleRow = {
   baseUrl: "https://api.moonshot.ai/v1",
   keyVariables: ["MOONSHOT_API_KEY", "MOONSHOTAI_API_KEY", "KIMI_API_KEY"],
   verified: { source: "https://platform.kimi.ai/docs/api/chat", date: "2026-11-20" },
+  conversation: { source: "https://platform.kimi.ai/docs/api/chat", system: ["name"], user: ["name"], assistant: ["name", "partial"], tool: ["name"] },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "prompt_cache_key" && name !== "safety_identifier"), ...LOGPROBS, "logit_bias", "seed", "user", "input_audio", "file", "document", "top_p", "n", ...PENALTIES],
   cells: {
     temperature: MOONSHOT_TEMPERATURE,
@@ -57,7 +58,7 @@ const moonshot: OpenAICompatibleRow = {
   ],
   dialect: { messageRules: ["image_url_text"] },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "dropped" },
+  reasoningBack: "reasoning_content",
   errors: MOONSHOT_ERRORS,
 };
 
@@ -100,6 +101,7 @@ const zai: OpenAICompatibleRow = {
   baseUrl: "https://api.z.ai/api/paas/v4",
   keyVariables: ["ZAI_API_KEY", "ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"],
   verified: { source: "https://github.com/zai-org/z-ai-sdk-python", date: "2026-11-20" },
+  conversation: { source: "https://docs.z.ai/api-reference/llm/chat-completion" },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, ...PENALTIES, "n", "logit_bias", "parallel_tool_calls", "input_audio", "file"],
   cells: {
     temperature: { support: "native", range: [0, 1] },
@@ -113,7 +115,7 @@ const zai: OpenAICompatibleRow = {
   models: ZAI_REASONING,
   dialect: { blocks: ["file_url"], tools: ["web_search", "retrieval"] },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "dropped" },
+  reasoningBack: "reasoning_content",
   finishReasons: { sensitive: "content_filter", network_error: { failure: "server" }, model_context_window_exceeded: "length" },
   errors: ZAI_ERRORS,
 };
@@ -146,6 +148,7 @@ const dashscope: OpenAICompatibleRow = {
   baseUrl: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
   keyVariables: ["DASHSCOPE_API_KEY", "ALIBABA_API_KEY", "QWEN_API_KEY"],
   verified: { source: "https://help.aliyun.com/zh/dashscope/qwen-api-details", date: "2026-11-20" },
+  conversation: { source: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions", assistant: ["partial"], everyPart: ["cache_control"] },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "modalities" && name !== "audio" && name !== "service_tier"), "frequency_penalty", "file"],
   cells: {
     n: { support: "native", note: "1 to 4; 1 with tools", range: [1, 4] },
@@ -160,7 +163,7 @@ const dashscope: OpenAICompatibleRow = {
   models: [{ models: /^(qwen(?!3\.[78])|qwq|qvq)/, rewrites: { reasoning_effort: enableThinking } }],
   dialect: { blocks: ["video"] },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "dropped" },
+  reasoningBack: "reasoning_content",
   errors: DASHSCOPE_ERRORS,
 };
 
@@ -205,12 +208,13 @@ const minimax: OpenAICompatibleRow = {
   baseUrl: "https://api.minimax.io/v1",
   keyVariables: ["MINIMAX_API_KEY"],
   verified: { source: "https://platform.minimax.io/docs/api-reference/text-chat-openai", date: "2026-11-20" },
+  conversation: { source: "https://platform.minimax.io/docs/api-reference/text-chat-openai", system: ["name"], user: ["name"], assistant: ["name", "reasoning_details"], tool: ["name"] },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "service_tier"), ...LOGPROBS, ...PENALTIES, "n", "stop", "logit_bias", "seed", "user", "response_format", "parallel_tool_calls", "input_audio", "file", "document"],
   cells: { tool_choice: CHOICE_BY_OFFER, service_tier: { support: "native", note: "standard, priority" }, image_url: { support: "native", note: "M3" }, video_url: { support: "native", note: "M3" } },
   rewrites: { reasoning_effort: minimaxThinking, tool_choice: toolChoiceByOffer },
   models: [{ models: /^minimax-(m[12]|text)/i, lacks: ["reasoning_effort"] }],
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "kept" },
+  reasoningBack: "reasoning_content",
   statusAt: ["base_resp", "status_code", "status_msg"],
   errors: MINIMAX_ERRORS,
   hooks: { messages: oneSystemMessage },
@@ -233,6 +237,7 @@ const volcengine: OpenAICompatibleRow = {
   baseUrl: "https://ark.cn-beijing.volces.com/api/v3",
   keyVariables: ["ARK_API_KEY", "VOLCENGINE_API_KEY", "VOLCANO_ENGINE_API_KEY", "VOLCANO_API_KEY", "DOUBAO_API_KEY"],
   verified: { source: "https://github.com/volcengine/volcengine-python-sdk", date: "2026-11-20" },
+  conversation: { source: "https://www.volcengine.com/docs/82379/1494384", system: ["name"], user: ["name"], assistant: ["name"] },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "service_tier"), "seed", "file"],
   cells: {
     service_tier: { support: "native", note: "auto, default" },
@@ -241,7 +246,7 @@ const volcengine: OpenAICompatibleRow = {
   },
   blocks: { document: textDocument },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "dropped" },
+  reasoningBack: "reasoning_content",
   errors: VOLCENGINE_ERRORS,
 };
 
@@ -259,6 +264,7 @@ const qianfan: OpenAICompatibleRow = {
   docs: "https://cloud.baidu.com/doc/qianfan-api/s/3m7of64lb",
   baseUrl: "https://qianfan.baidubce.com/v2",
   keyVariables: ["QIANFAN_API_KEY"],
+  conversation: { source: "https://cloud.baidu.com/doc/qianfan-api/s/3m7of64lb", system: ["name"], user: ["name"], assistant: ["name"], tool: ["name"] },
   lacks: [...OPENAI_ONLY, "input_audio", "file"],
   cells: {
     max_tokens: { support: "native", note: "bounds the answer without its reasoning" },
@@ -271,7 +277,7 @@ const qianfan: OpenAICompatibleRow = {
   rewrites: { stop: stopAsList },
   blocks: { document: textDocument },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "dropped" },
+  reasoningBack: "reasoning_content",
   errors: QIANFAN_ERRORS,
 };
 
@@ -283,6 +289,7 @@ const hunyuan: OpenAICompatibleRow = {
   baseUrl: "https://api.hunyuan.cloud.tencent.com/v1",
   keyVariables: ["HUNYUAN_API_KEY", "TENCENT_API_KEY"],
   verified: { source: "https://cloud.tencent.com/document/product/1729/111007", date: "2026-11-20" },
+  conversation: { source: "https://cloud.tencent.com/document/product/1729/111007", calls: ["index"] },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, ...PENALTIES, "n", "logit_bias", "user", "response_format", "parallel_tool_calls", "reasoning_effort", "input_audio", "file"],
   cells: {
     seed: { support: "native", note: "1 to 10000", range: [1, 10_000] },
@@ -302,6 +309,7 @@ const stepfun: OpenAICompatibleRow = {
   baseUrl: "https://api.stepfun.com/v1",
   keyVariables: ["STEPFUN_API_KEY", "STEP_API_KEY"],
   verified: { source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create", date: "2026-11-20" },
+  conversation: { source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create", system: ["name"], user: ["name"], assistant: ["name"] },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "presence_penalty", "logit_bias", "seed", "user", "parallel_tool_calls", "file", "document"],
   cells: {
     frequency_penalty: { support: "native", note: "0 to 1", range: [0, 1] },
@@ -313,7 +321,7 @@ const stepfun: OpenAICompatibleRow = {
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
-  reasoningBack: { text: "reasoning", details: "dropped" },
+  reasoningBack: "reasoning",
   // https://platform.stepfun.com/docs/zh/api-reference/error-codes
   errors: [{ class: "content_policy", statuses: [451] }],
 };
@@ -325,6 +333,7 @@ const siliconflow: OpenAICompatibleRow = {
   baseUrl: "https://api.siliconflow.com/v1",
   keyVariables: ["SILICONFLOW_API_KEY", "SILICONFLOW_CN_API_KEY"],
   verified: { source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions", date: "2026-11-20" },
+  conversation: { source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions" },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "presence_penalty", "logit_bias", "seed", "parallel_tool_calls", "file", "document"],
   cells: {
     max_tokens: { support: "native", note: "without the reasoning" },
@@ -336,7 +345,7 @@ const siliconflow: OpenAICompatibleRow = {
   blocks: { input_audio: audioAsUrl },
   dialect: { blocks: ["audio_url"] },
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "dropped" },
+  reasoningBack: "reasoning_content",
   // https://docs.siliconflow.com/en/faqs/error-code
   errors: [{ class: "not_found", codes: ["20012"] }, { class: "quota", codes: ["30001"] }],
 };

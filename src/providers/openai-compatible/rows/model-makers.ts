@@ -2,6 +2,8 @@
 import { defaultOnly, NATIVE } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
+import { openTable } from "../../conversation-members.ts";
+import { likeOpenAI } from "../conversation.ts";
 import { BEYOND_TEXT, OPENAI_ONLY } from "../openai-only.ts";
 import { ADDRESS, base64Of, CHOICE_BY_OFFER, documentAsFile, jsonObjectAsSchema, namedToolAlone, sourceOf, stopAsList, textDocument, textPart, toolChoiceByOffer } from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
@@ -31,6 +33,11 @@ export const openai: OpenAICompatibleRow = {
   baseUrl: "https://api.openai.com/v1",
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
+  // a message of an answer may go back as it came, annotations and all: https://platform.openai.com/docs/guides/function-calling; the name of a tool's message is passed over
+  conversation: likeOpenAI("https://github.com/openai/openai-openapi", { assistant: ["annotations"], tool: ["name"] }),
+  elsewhere: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
+  // https://github.com/microsoft/autogen/issues/6377
+  callIds: { fits: /^[^]{1,40}$/, length: 40 },
   lacks: ["video_url"],
   cells: {
     stop: { support: "native", note: "up to 4" },
@@ -43,7 +50,6 @@ export const openai: OpenAICompatibleRow = {
   blocks: { document: documentAsFile },
   models: OPENAI_GENERATIONS,
   dialect: { tools: ["custom"], toolChoices: ["custom", "allowed_tools"], blocks: ["refusal"] },
-  reasoningBack: { text: "dropped", details: "dropped", atHome: true },
   errors: [{ class: "content_policy", codes: ["invalid_prompt"] }],
 };
 
@@ -61,6 +67,7 @@ const deepseek: OpenAICompatibleRow = {
   baseUrl: "https://api.deepseek.com",
   keyVariables: ["DEEPSEEK_API_KEY"],
   verified: { source: "https://api-docs.deepseek.com/api/create-chat-completion", date: "2026-11-20" },
+  conversation: likeOpenAI("https://api-docs.deepseek.com/api/create-chat-completion", { assistant: ["prefix"], calls: ["index"] }),
   lacks: ["logit_bias", "verbosity", "modalities", "audio", "prediction", "service_tier", "store", "prompt_cache_key", "web_search_options", "safety_identifier", "image_url", "input_audio", "video_url", "file", "document"],
   cells: {
     response_format: { support: "native", note: "no json_schema", values: ["text", "json_object"] },
@@ -71,7 +78,7 @@ const deepseek: OpenAICompatibleRow = {
   rewrites: { user: deepseekUserId },
   models: [{ models: /^deepseek-flash/, cells: { image_url: NATIVE } }],
   developerRole: "system",
-  reasoningBack: { text: "reasoning_content", details: "kept" },
+  reasoningBack: "reasoning_content",
   finishReasons: { insufficient_system_resource: { failure: "overloaded" } },
   errors: [{ class: "not_found", statuses: [400], text: /supported API model names/i }],
 };
@@ -97,6 +104,7 @@ const xai: OpenAICompatibleRow = {
   baseUrl: "https://api.x.ai/v1",
   keyVariables: ["XAI_API_KEY"],
   verified: { source: "https://docs.x.ai/developers/rest-api-reference/inference/chat", date: "2026-11-20" },
+  conversation: likeOpenAI("https://docs.x.ai/developers/rest-api-reference/inference/chat"),
   lacks: ["logit_bias", "verbosity", "modalities", "audio", "prediction", "store", "prompt_cache_key", "web_search_options", "safety_identifier", "input_audio", "video_url", "document"],
   cells: { service_tier: { support: "native", note: "default, priority" } },
   rewrites: { stop: stopAsList },
@@ -107,7 +115,7 @@ const xai: OpenAICompatibleRow = {
   ],
   dialect: { blocks: ["text_file"] },
   reserved: ["deferred"],
-  reasoningBack: { text: "reasoning_content", details: "kept" },
+  reasoningBack: "reasoning_content",
 };
 
 /** PDF by address or as bare base64: https://docs.perplexity.ai/docs/sonar/openai-compatibility */
@@ -141,6 +149,7 @@ const perplexity: OpenAICompatibleRow = {
   billedBeside: { prompt: ["citation_tokens"], completion: ["reasoning_tokens"] },
   keyVariables: ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY", "PPLX_API_KEY"],
   verified: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility", date: "2026-11-20" },
+  conversation: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility" },
   lacks: [
     "n", "logit_bias", "logprobs", "top_logprobs", "seed", "user", "tools", "tool_choice", "parallel_tool_calls", "verbosity", "modalities", "audio", "prediction",
     "service_tier", "store", "prompt_cache_key", "safety_identifier", "input_audio",
@@ -163,6 +172,7 @@ const ai21: OpenAICompatibleRow = {
   baseUrl: "https://api.ai21.com/studio/v1",
   keyVariables: ["AI21_API_KEY"],
   verified: { source: "https://github.com/AI21Labs/ai21-python", date: "2026-11-20" },
+  conversation: { source: "https://github.com/AI21Labs/ai21-python" },
   lacks: [...OPENAI_ONLY, ...PENALTIES, ...LOGPROBS, ...BEYOND_TEXT, "stream_options", "logit_bias", "seed", "user", "parallel_tool_calls", "reasoning_effort"],
   cells: {
     max_tokens: { support: "native", note: "at most 4096" },
@@ -174,7 +184,6 @@ const ai21: OpenAICompatibleRow = {
   rewrites: { tool_choice: toolChoiceByOffer },
   textAsString: true,
   developerRole: "system",
-  reasoningBack: { text: "dropped", details: "dropped" },
   errors: [{ class: "context_length", text: /prompt has too many tokens|input text length should not exceed/i }],
 };
 
@@ -186,6 +195,7 @@ const inception: OpenAICompatibleRow = {
   baseUrl: "https://api.inceptionlabs.ai/v1",
   keyVariables: ["INCEPTION_API_KEY"],
   verified: { source: "https://api.inceptionlabs.ai/openapi.json", date: "2026-11-20" },
+  conversation: { source: "https://api.inceptionlabs.ai/openapi.json" },
   lacks: [...OPENAI_ONLY, ...PENALTIES, ...LOGPROBS, ...BEYOND_TEXT, "top_p", "n", "logit_bias", "seed", "user", "parallel_tool_calls"],
   cells: {
     temperature: { support: "native", note: "0.5 to 1; the vendor resets others to 0.75 and says so in warning" },
@@ -196,7 +206,6 @@ const inception: OpenAICompatibleRow = {
   rewrites: { stop: stopAsList, tool_choice: namedToolAlone },
   reserved: ["diffusing"],
   developerRole: "system",
-  reasoningBack: { text: "dropped", details: "dropped" },
 };
 
 const upstage: OpenAICompatibleRow = {
@@ -205,6 +214,7 @@ const upstage: OpenAICompatibleRow = {
   docs: "https://console.upstage.ai/docs/capabilities/generate/chat",
   baseUrl: "https://api.upstage.ai/v1",
   keyVariables: ["UPSTAGE_API_KEY"],
+  conversation: likeOpenAI("https://console.upstage.ai/docs/capabilities/generate/chat"),
   lacks: [...OPENAI_ONLY, "image_url", "input_audio", "video_url", "file"],
   cells: {
     reasoning_effort: { support: "native", note: "solar-pro2: high alone thinks; solar-pro3: low is off" },
@@ -223,13 +233,13 @@ const writer: OpenAICompatibleRow = {
   path: "/chat",
   keyVariables: ["WRITER_API_KEY"],
   verified: { source: "https://dev.writer.com/api-reference/completion-api/chat-completion", date: "2026-11-20" },
+  conversation: { source: "https://dev.writer.com/api-reference/completion-api/chat-completion", system: ["name"], user: ["name"], assistant: ["name", "refusal", "graph_data"], tool: ["name"], calls: ["index"] },
   lacks: [...OPENAI_ONLY, ...PENALTIES, "top_logprobs", "logit_bias", "seed", "user", "parallel_tool_calls", "reasoning_effort", "input_audio", "video_url", "file"],
   cells: { image_url: { support: "native", note: "palmyra-x5" }, response_format: { support: "native", note: "json_schema from palmyra-x4 on" } },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { document: textDocument },
   dialect: { tools: ["graph", "llm", "translation", "vision", "web_search"], messageRules: ["call_without_id", "tool_without_id"] },
   developerRole: "system",
-  reasoningBack: { text: "dropped", details: "dropped" },
 };
 
 const reka: OpenAICompatibleRow = {
@@ -238,6 +248,7 @@ const reka: OpenAICompatibleRow = {
   docs: "https://docs.reka.ai/chat/overview",
   baseUrl: "https://api.reka.ai/v1",
   keyVariables: ["REKA_API_KEY"],
+  conversation: { source: "https://docs.reka.ai/chat/overview" },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "response_format", "parallel_tool_calls", "file"],
   cells: { tools: { support: "native", note: "Reka Flash" }, video_url: { support: "native", note: "short" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -253,11 +264,11 @@ const morph: OpenAICompatibleRow = {
   docs: "https://docs.morphllm.com/api-reference/endpoint/apply",
   baseUrl: "https://api.morphllm.com/v1",
   keyVariables: ["MORPH_API_KEY"],
+  conversation: { source: "https://docs.morphllm.com/api-reference/endpoint/apply" },
   lacks: [...OPENAI_ONLY, ...BEYOND_TEXT, "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort"],
   cells: { temperature: { support: "native", note: "0 advised" } },
   textAsString: true,
   developerRole: "system",
-  reasoningBack: { text: "dropped", details: "dropped" },
 };
 
 const v0: OpenAICompatibleRow = {
@@ -266,6 +277,7 @@ const v0: OpenAICompatibleRow = {
   docs: "https://v0.app/docs/v0-model-api",
   baseUrl: "https://api.v0.dev/v1",
   keyVariables: ["V0_API_KEY"],
+  conversation: { source: "https://v0.app/docs/v0-model-api" },
   lacks: [...OPENAI_ONLY, "reasoning_effort", "input_audio", "video_url", "file"],
   cells: { image_url: { support: "native", note: "base64 data only: addresses are fetched by the gateway" } },
   inlines: ["image_url"],

@@ -1,0 +1,105 @@
+// Fits a conversation to its target (decisions 6.10): members of messages, content parts and calls that the provider has no place for are left out, and
+// named. Works on data alone: the provider's table of members. What is left as it was keeps its identity, so that the caller's own text can be sent.
+import type { ChatRequest, ContentPart, Message, ToolCall } from "../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import type { ConversationMembers, Members } from "../providers/conversation-members.ts";
+
+export interface FittedConversation {
+  readonly request: ChatRequest;
+  /** What was left out, once each, without the places: `messages[].name`, `messages[].tool_calls[].extra_content`. */
+  readonly left: readonly string[];
+}
+
+/** Names of members are the caller's own words, and go into a header. */
+const PLAIN_NAME = /^[\w.-]{1,64}$/;
+const MAX_NAMES = 32;
+const OTHERS = "messages[].(others)";
+
+/** Collects what is left out. */
+class Left {
+  readonly names = new Set<string>();
+
+  add(place: string, name: string): void {
+    const told = PLAIN_NAME.test(name) ? `${place}.${name}` : OTHERS;
+    this.names.add(this.names.size < MAX_NAMES || this.names.has(told) ? told : OTHERS);
+  }
+}
+
+export function fitConversation(request: ChatRequest, members: ConversationMembers): FittedConversation {
+  const left = new Left();
+  const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
+  if (messages === request.messages) return { request, left: NOTHING };
+  return { request: { ...request, messages, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) } }, left: [...left.names] };
+}
+const NOTHING: readonly string[] = [];
+
+/** The same list when `change` gives back every item as it is. */
+function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
+  let changed: T[] | null = null;
+  for (let index = 0; index < list.length; index++) {
+    const item = list[index]!;
+    const other = change(item);
+    if (other !== item) (changed ??= [...list])[index] = other;
+  }
+  return changed ?? list;
+}
+
+function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
+  const { content, tool_calls: calls } = message;
+  const fitted = fitMembers(message, ["role", "content"], members.messages[message.role], members, "messages[]", left);
+  const parts = Array.isArray(content) ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left)) : content;
+  const made = Array.isArray(calls) && fitted["tool_calls"] !== undefined ? mapped(calls, (call) => fitCall(call, members, left)) : calls;
+  if (parts === content && made === calls) return fitted as Message;
+  return { ...fitted, ...(parts !== content && { content: parts }), ...(made !== calls && { tool_calls: made }) } as Message;
+}
+
+function fitPart(part: ContentPart, members: ConversationMembers, left: Left): ContentPart {
+  const { type } = part;
+  const taken = members.parts.get(type);
+  return taken === undefined ? part : (fitMembers(part, ["type", type], taken, members, "messages[].content[]", left) as ContentPart);
+}
+
+function fitCall(call: ToolCall, members: ConversationMembers, left: Left): ToolCall {
+  // a call may come without its type, or be no object, where the provider's row allows it
+  if (!isObject(call)) return call;
+  const type = (call as Partial<ToolCall>).type ?? "function";
+  const fitted = fitMembers(call, ["id", "type", type], members.calls, members, "messages[].tool_calls[]", left);
+  const { function: called } = call;
+  if (type !== "function" || !isObject(called)) return fitted as ToolCall;
+  const named = fitMembers(called, NO_NAMES, members.functions, members, "messages[].tool_calls[].function", left);
+  return (named === called ? fitted : { ...fitted, function: named }) as ToolCall;
+}
+const NO_NAMES: readonly string[] = [];
+
+/** `own`: what every holder of the kind has. The same object when nothing is left out. */
+function fitMembers(holder: JsonObject, own: readonly string[], taken: Members, { extraContent }: ConversationMembers, place: string, left: Left): JsonObject {
+  let fitted: Record<string, Json | undefined> | null = null;
+  for (const name in holder) {
+    if (own.includes(name)) continue;
+    if (name === "extra_content") {
+      const extra = holder[name];
+      const kept = isObject(extra) ? vendorsOf(extra, extraContent, place, left) : extra;
+      if (kept === extra && isObject(extra)) continue;
+      fitted ??= { ...holder };
+      if (kept !== null && isObject(kept)) fitted[name] = kept;
+      else {
+        left.add(place, name);
+        delete fitted[name];
+      }
+    } else if (taken !== "any" && !taken.has(name)) {
+      left.add(place, name);
+      delete (fitted ??= { ...holder })[name];
+    }
+  }
+  return fitted ?? holder;
+}
+
+/** The data of the vendors that are taken; null where there is none. */
+function vendorsOf(extra: JsonObject, taken: readonly string[], place: string, left: Left): JsonObject | null {
+  const vendors = Object.keys(extra);
+  const kept = vendors.filter((vendor) => taken.includes(vendor));
+  if (kept.length === vendors.length) return extra;
+  if (kept.length === 0) return null;
+  for (const vendor of vendors) if (!taken.includes(vendor)) left.add(`${place}.extra_content`, vendor);
+  return Object.fromEntries(kept.map((vendor) => [vendor, extra[vendor]!]));
+}

@@ -1,0 +1,17 @@
+// What the Messages API takes of a conversation, wherever it is served: https://platform.claude.com/docs/en/api/messages
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+
+const DOCUMENT = ["cache_control", "citations", "context", "title"];
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://platform.claude.com/docs/en/api/messages",
+  system: ["cache_control"],
+  user: ["cache_control"],
+  // the text of reasoning is in its signed blocks
+  assistant: ["cache_control", "refusal", "reasoning_content", "reasoning_details"],
+  tool: ["cache_control", "is_error"],
+  everyPart: ["cache_control"],
+  parts: { text: ["citations"], file: DOCUMENT, document: DOCUMENT },
+  calls: ["cache_control"],
+  extraContent: ["anthropic"],
+});

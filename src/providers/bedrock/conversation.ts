@@ -1,0 +1,16 @@
+// What Converse takes of a conversation: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+
+const DOCUMENT = ["title", "context", "citations"];
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html",
+  // cache points stand behind what has this mark
+  system: ["cache_control"],
+  user: ["cache_control"],
+  assistant: ["cache_control", "refusal", "reasoning_content", "reasoning_details"],
+  tool: ["cache_control", "is_error"],
+  everyPart: ["cache_control"],
+  parts: { image_url: DOCUMENT, file: DOCUMENT, document: DOCUMENT },
+  extraContent: ["bedrock"],
+});

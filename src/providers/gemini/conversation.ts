@@ -1,0 +1,10 @@
+// What generateContent takes of a conversation, at AI Studio and at Vertex AI: https://ai.google.dev/api/caching#Content
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://ai.google.dev/api/caching#Content",
+  // of the reasoning its signatures alone go back: https://ai.google.dev/gemini-api/docs/thought-signatures
+  assistant: ["refusal", "images", "reasoning_content", "reasoning_details"],
+  tool: ["name"],
+  extraContent: ["google"],
+});
