@@ -94,7 +94,7 @@ function facts(provider: Provider): string {
 /** For a model that no exception of the provider's names. */
 function conversationFacts(provider: Provider): string {
   const { id, baseUrl } = provider;
-  const { source, messages, parts, calls, functions, extraContent } = provider.conversation({ providerId: id, family: id, model: "some-model", baseUrl: baseUrl ?? "", credential: null, settings: {}, facts: UNKNOWN_FACTS, headers: {}, guardedField: null });
+  const { source, messages, parts, calls, functions, extraContent } = provider.conversation({ providerId: id, family: id, model: "some-model", baseUrl: baseUrl ?? "", credential: null, settings: {}, facts: UNKNOWN_FACTS, headers: {}, guardedField: null, isCallersAddress: false, sharesConnections: false });
   const named = (what: string, members: Members, usual: readonly string[] = []): readonly string[] => {
     const own = members === "any" ? ["any"] : [...members].filter((name) => !usual.includes(name));
     return own.length === 0 ? [] : [`${what}: ${members === "any" ? "any" : codeList(own)}`];

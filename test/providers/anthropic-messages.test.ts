@@ -85,7 +85,7 @@ describe("turns", () => {
     expect(results.content.map((block: any) => block.tool_use_id)).toEqual(ids);
   });
   test("a result that says that the tool failed says so to the vendor", () => {
-    expect(turns([...ASK, { role: "assistant", content: null, tool_calls: [call("a", "f", "{}")] }, { role: "tool", tool_call_id: "a", content: "no", is_error: true }])[2]).toMatchObject({ content: [{ type: "tool_result", is_error: true }] });
+    expect(turns([...ASK, { role: "assistant", content: null, tool_calls: [call("a", "f", "{}")] }, { role: "tool", tool_call_id: "a", content: "no", is_error: true }])).toMatchObject([{}, {}, { content: [{ type: "tool_result", is_error: true }] }]);
   });
   test("the deprecated function messages are calls and results as well", () => {
     expect(turns([...ASK, { role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } }, { role: "function", name: "f", content: "42" }])).toMatchObject([

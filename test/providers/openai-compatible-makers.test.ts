@@ -143,7 +143,7 @@ describe("what stands for a vendor and not for its shape", () => {
     };
     const baseUrl = "http://127.0.0.1:8000/v1";
     // an address of the operator's is one of the vendor's servers, or a proxy in front of them: any other server is `custom`
-    expect([sentTo({}), sentTo({ baseUrl }), sentTo({ baseUrl, guardedField: "base_url" })]).toEqual([{ role: "assistant", content: "b" }, { role: "assistant", content: "b" }, turn]);
+    expect([sentTo({}), sentTo({ baseUrl }), sentTo({ baseUrl, isCallersAddress: true })]).toEqual([{ role: "assistant", content: "b" }, { role: "assistant", content: "b" }, turn]);
   });
 });
 

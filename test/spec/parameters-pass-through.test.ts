@@ -26,7 +26,7 @@ describe("passing through", () => {
   });
 
   test("[d6.5] numbers, key order and spelling reach a provider of the same shape byte for byte", async () => {
-    const { wire, request } = await ask(gateway, '{ "top_k" : 1.50e1, "model":"openai:gpt-4o","messages":[ {"role":"user","content":"\\u00fc","x":9007199254740993} ], "big":123456789012345678901234567890 ,"temperature":1.0}');
+    const { wire, request } = await ask(gateway, '{ "top_k" : 1.50e1, "model":"custom:gpt-4o","messages":[ {"role":"user","content":"\\u00fc","x":9007199254740993} ], "big":123456789012345678901234567890 ,"temperature":1.0}');
     expect(wire!["model"]).toBe("gpt-4o");
     expect(request!.body).toBe('{"top_k" : 1.50e1,"model":"gpt-4o","messages":[ {"role":"user","content":"\\u00fc","x":9007199254740993} ],"big":123456789012345678901234567890,"temperature":1.0}');
   });

@@ -15,9 +15,9 @@ export function likeVllm(source: string, more: Further = {}): MemberTable {
   return likeOpenAI(source, { ...more, assistant: ["reasoning", "reasoning_content", ...(more.assistant ?? [])] });
 }
 
-/** An address that does not come from the operator or from the vendor may be another server's. */
-export function isElsewhere(row: Pick<OpenAICompatibleRow, "baseUrl">, { baseUrl, guardedField }: Pick<Target, "baseUrl" | "guardedField">): boolean {
-  return guardedField !== null && baseUrl !== row.baseUrl;
+/** An address that comes with a request may be another server's, where the row says so. */
+export function isElsewhere({ elsewhere }: Pick<OpenAICompatibleRow, "elsewhere">, { isCallersAddress }: Pick<Target, "isCallersAddress">): boolean {
+  return elsewhere !== undefined && isCallersAddress;
 }
 
 /** Gives the table for a target; there are as many as combinations of model exceptions that occur. */
@@ -26,7 +26,7 @@ export function conversationTables(row: OpenAICompatibleRow): (target: Target) =
   const exceptions = (row.models ?? []).filter(({ reads, takes }) => reads !== undefined || takes !== undefined);
   const tables = new Map<string, ConversationMembers>();
   return (target) => {
-    if (elsewhere !== null && isElsewhere(row, target)) return elsewhere;
+    if (elsewhere !== null && target.isCallersAddress) return elsewhere;
     const matching = exceptions.filter(({ models }) => models.test(target.model));
     const key = matching.map((exception) => exceptions.indexOf(exception)).join();
     let table = tables.get(key);
