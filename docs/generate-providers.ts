@@ -99,7 +99,7 @@ function conversationFacts(provider: Provider): string {
     const own = members === "any" ? ["any"] : [...members].filter((name) => !usual.includes(name));
     return own.length === 0 ? [] : [`${what}: ${members === "any" ? "any" : codeList(own)}`];
   };
-  const facts = [
+  const told = [
     ...named("system", messages.system),
     ...named("user", messages.user),
     ...named("assistant", messages.assistant, ["tool_calls"]),
@@ -110,7 +110,7 @@ function conversationFacts(provider: Provider): string {
     ...(extraContent.length === 0 ? [] : [`${code("extra_content")} of ${codeList(extraContent)}`]),
   ];
   const isOpen = messages.assistant === "any";
-  const words = isOpen ? `any member${extraContent.length === 0 ? ", but no `extra_content`" : `, and ${code("extra_content")} of ${codeList(extraContent)}`}` : facts.length === 0 ? "nothing beyond what every conversation has" : facts.join("; ");
+  const words = isOpen ? `any member${extraContent.length === 0 ? ", but no `extra_content`" : `, and ${code("extra_content")} of ${codeList(extraContent)}`}` : told.length === 0 ? "nothing beyond what every conversation has" : told.join("; ");
   return `${words} ([source](${source}))`;
 }
 

@@ -48,7 +48,7 @@ function fitMessage(message: Message, members: ConversationMembers, left: Left):
   const { content, tool_calls: calls } = message;
   const fitted = fitMembers(message, ["role", "content"], members.messages[message.role], members, "messages[]", left);
   const parts = Array.isArray(content) ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left)) : content;
-  const made = Array.isArray(calls) && fitted["tool_calls"] !== undefined ? mapped(calls, (call) => fitCall(call, members, left)) : calls;
+  const made = Array.isArray(calls) && fitted["tool_calls"] !== undefined ? mapped(calls as readonly ToolCall[], (call) => fitCall(call, members, left)) : calls;
   if (parts === content && made === calls) return fitted as Message;
   return { ...fitted, ...(parts !== content && { content: parts }), ...(made !== calls && { tool_calls: made }) } as Message;
 }
