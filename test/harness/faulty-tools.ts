@@ -22,6 +22,8 @@ export interface FaultyTools {
   readonly told: readonly string[];
   readonly call: (tool: string, args?: JsonObject, signal?: Cancellation) => Promise<string>;
   readonly names: () => Promise<readonly string[]>;
+  /** Connects and lists before a test whose calls have a short time: on a busy machine that alone may take longer. */
+  readonly connect: () => Promise<void>;
 }
 
 export function openFaultyTools(options: ToolServerOptions = {}, settings: Partial<ToolServer> & { readonly transport?: never } = {}, transport: Record<string, unknown> = {}, more: Partial<ToolServersOptions & LinkBounds> = {}): FaultyTools {
@@ -30,7 +32,7 @@ export function openFaultyTools(options: ToolServerOptions = {}, settings: Parti
   const servers = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`), ...more }, more);
   closing.push(() => servers.close(), () => end.stop());
   const server = {
-    key: end.url, label: "faulty", timeoutMs: 2000, maxResultBytes: 64 * 1024, maxConcurrent: 16, allowedTools: null, role: null, approval: "never", ...settings,
+    key: end.url, label: "faulty", timeoutMs: 20_000, maxResultBytes: 64 * 1024, maxConcurrent: 16, allowedTools: null, role: null, approval: "never", ...settings,
     transport: { kind: "streamable_http", url: end.url, headers: {}, oauth: null, guarded: false, ...transport },
   } as ToolServer;
   const call = async (tool: string, args = {}, signal = new Cancellation()): Promise<string> => {
@@ -38,7 +40,8 @@ export function openFaultyTools(options: ToolServerOptions = {}, settings: Parti
     return `${isError ? "error: " : ""}${parts.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|")}`;
   };
   const names = async (): Promise<readonly string[]> => (await servers.list(server, new Cancellation())).map(({ name }) => name);
-  return { servers, server, end, told, call, names };
+  const connect = async (): Promise<void> => void (await servers.list({ ...server, timeoutMs: 20_000 }, new Cancellation()));
+  return { servers, server, end, told, call, names, connect };
 }
 
 export const failure = async (promise: Promise<unknown>): Promise<GatewayError> => {
@@ -48,7 +51,7 @@ export const failure = async (promise: Promise<unknown>): Promise<GatewayError> 
 };
 
 /** Waits for it, on a busy machine too. */
-export async function eventually(holds: () => boolean, forMs = 10_000): Promise<void> {
+export async function eventually(holds: () => boolean, forMs = 25_000): Promise<void> {
   for (const endsMs = performance.now() + forMs; !holds(); await Bun.sleep(10)) if (performance.now() > endsMs) throw new Error(`not within ${forMs} ms: ${holds.toString()}`);
 }
 

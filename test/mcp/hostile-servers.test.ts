@@ -56,7 +56,7 @@ describe("a tool runs once, and others go on, when its server", () => {
 describe("time and memory are not a server's to take: it is not read on when it", () => {
   test("goes on writing to a call whose time is up", async () => {
     let [open, began] = [0, 0];
-    const { call } = openFaultyTools({ tools: [tool("trickles", async ({ notify, closed }) => {
+    const { call, connect } = openFaultyTools({ tools: [tool("trickles", async ({ notify, closed }) => {
       open += 1;
       began += 1;
       void closed.then(() => (open -= 1));
@@ -64,7 +64,8 @@ describe("time and memory are not a server's to take: it is not read on when it"
         notify("notifications/message", { level: "info", data: "x" });
         await Bun.sleep(20);
       }
-    })] }, { timeoutMs: 1000 });
+    })] }, { timeoutMs: 3000 });
+    await connect();
     expect((await Promise.all(Array.from({ length: 4 }, () => failure(call("trickles"))))).map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => "tool_timeout"));
     expect(began).toBe(4);
     await eventually(() => open === 0);

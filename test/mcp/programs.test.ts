@@ -111,7 +111,7 @@ describe("a program", () => {
 
   test("that never answers has its time, and ends with the gateway", async () => {
     const server = program({ timeoutMs: 2000 });
-    const pid = Number(await call(server, "pid"));
+    const pid = Number(await call({ ...server, timeoutMs: 20_000 }, "pid"));
     expect((await failure(call(server, "forever"))).code).toBe("tool_timeout");
     await servers.close();
     await eventually(() => !isAlive(pid));

@@ -14,27 +14,28 @@ afterEach(async () => {
 describe("a tool that", () => {
   test("[d10.4] is slower than its time fails with tool_timeout, and its server is told to stop", async () => {
     let stopped = false;
-    const { call, end } = world({ tools: [tool("slow", async ({ signal }) => {
+    const { call, end, connect } = world({ tools: [tool("slow", async ({ signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       stopped = true;
       return said("late");
-    })] }, { timeoutMs: 300 });
+    })] }, { timeoutMs: 2000 });
+    await connect();
     const error = await failure(call("slow"));
     expect([error.code, error.message]).toEqual(["tool_timeout", "The tool server faulty did not answer in time."]);
     await eventually(() => stopped && end.sent.at(-1)?.message["method"] === "notifications/cancelled");
   });
 
   test("reports progress does not get more time for it", async () => {
-    const { call } = world({ tools: [tool("busy", async ({ notify, signal }) => {
+    const { call, connect } = world({ tools: [tool("busy", async ({ notify, signal }) => {
       while (!signal.aborted) {
         notify("notifications/progress", { progressToken: 0, progress: 1 });
         await Bun.sleep(20);
       }
       return said("late");
-    })] }, { timeoutMs: 300 });
-    const beganMs = performance.now();
+    })] }, { timeoutMs: 1000 });
+    await connect();
+    // it says so for ever, so that only the time of the call ends it
     expect((await failure(call("busy"))).code).toBe("tool_timeout");
-    expect(performance.now() - beganMs).toBeLessThan(3000);
   });
 
   test("is cancelled ends with the caller's reason, and its server is told", async () => {
@@ -56,10 +57,9 @@ describe("a tool that", () => {
     const { call } = world({ tools: [tool("frail", async ({ notify }) => {
       notify("notifications/message", { level: "info", data: "here" });
       return breaks ? { break: true } : said("whole");
-    })] }, { timeoutMs: 20_000 });
-    const beganMs = performance.now();
+    })] });
+    // a call that waited for the rest would end as tool_timeout
     expect((await failure(call("frail"))).code).toBe("tool_server_failed");
-    expect(performance.now() - beganMs).toBeLessThan(10_000);
     breaks = false;
     expect(await call("frail")).toBe("whole");
   });
@@ -87,12 +87,9 @@ describe("a tool that", () => {
         return said("done");
       }),
       tool("echo", undefined),
-    ] }, { timeoutMs: 20_000 });
-    for (const name of ["shouts", "chatters"]) {
-      const beganMs = performance.now();
-      const error = await failure(call(name));
-      expect([name, error.code, performance.now() - beganMs < 10_000]).toEqual([name, "tool_server_failed", true]);
-    }
+    ] });
+    // a call that was read on would end as tool_timeout
+    for (const name of ["shouts", "chatters"]) expect([name, (await failure(call(name))).code]).toEqual([name, "tool_server_failed"]);
     expect(await call("echo", {})).toBe("{}");
   });
 

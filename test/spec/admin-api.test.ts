@@ -218,6 +218,15 @@ for (const kind of kinds)
         expect((await world.send("acme.owner", "GET", at)).body.origin).toBe("file");
         expect((await world.send("acme.owner", "GET", `${A}/projects/site/settings`)).body).toMatchObject({ origin: "store", read_only_fields: [] });
       });
+      test("[d9.3] what an answer shows beside the settings may come back in its own form only", async () => {
+        const at = `${A}/projects/site/settings`;
+        for (const [method, sent, param] of [["PATCH", { version: {} }, "version"], ["PUT", { etag: [] }, "etag"], ["PATCH", { read_only_fields: "drop_params" }, "read_only_fields"], ["PUT", { origin: "elsewhere" }, "origin"]] as const) {
+          const { status, body } = await world.send("acme.owner", method, at, sent);
+          expect([sent, status, body.error?.code, body.error?.param]).toEqual([sent, 400, "invalid_request", param]);
+        }
+        const { body: shown } = await world.send("acme.owner", "GET", at);
+        expect((await world.send("acme.owner", "PUT", at, shown)).status).toBe(200);
+      });
       test("[d9.3] of another scope a name is free: the tenant has its own of what the file says for all", async () => {
         expect((await world.send("acme.owner", "POST", `${A}/tenants/acme/routes`, route("shared"))).status).toBe(201);
         expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/routes/shared`)).body.origin).toBe("store");

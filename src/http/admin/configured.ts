@@ -45,6 +45,8 @@ const HEAD_SHAPE = {
 };
 const READ_ONLY_FIELDS = z.array(z.string()).meta({ description: "Those that the file says, which goes before: they are shown as they hold, and changed there." });
 const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields"]);
+/** What an answer shows beside the document, where it is sent back. */
+const sentHead = z.object({ ...HEAD_SHAPE, read_only_fields: z.array(z.string()) }).partial();
 
 export function shownResource({ id, name, tenantId, projectId, setBy, byOperator: _byOperator, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
   const head = { id, name, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: setBy, version, etag: etagOf({ version, createdAtMs, ...kept }), created_at: iso(createdAtMs), updated_at: iso(updatedAtMs) };
@@ -107,6 +109,7 @@ function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call): Answe
 function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
   const { name, ...rest } = body as JsonObject;
   if (before !== null) demandSamePlace(rest, before);
+  if (before !== null || rule.named === "singleton") checked(sentHead, Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && HEAD.has(key))));
   const sent = Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && value !== undefined && !((before !== null || rule.named === "singleton") && HEAD.has(key))));
   const given = name ?? before?.name ?? null;
   if (rule.named === "singleton") return { name: SETTINGS_NAME, document: checkedDocument(rule, sent, before) };

@@ -1,0 +1,81 @@
+// The places of calls that run at the same time, against an independent count of who holds one and who waits.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { openPlaces } from "../../src/mcp/places.ts";
+
+type Step = "take" | "free" | "leave";
+
+describe("places", () => {
+  test("one that was given to a waiter who has left is given to the next waiter", async () => {
+    const places = openPlaces();
+    expect(places.take(1)).toBeUndefined();
+    const first = places.take(1)!;
+    const second = places.take(1)!;
+    places.free();
+    // the place is the first waiter's by now, who leaves without having seen it
+    places.giveUp(first);
+    await second;
+    expect(places.taken).toBe(1);
+    places.free();
+    expect(places.taken).toBe(0);
+    expect(places.take(1)).toBeUndefined();
+  });
+
+  test("a waiter who leaves before its turn gets no place", async () => {
+    const places = openPlaces();
+    expect(places.take(1)).toBeUndefined();
+    const left = places.take(1)!;
+    const next = places.take(1)!;
+    places.giveUp(left);
+    places.free();
+    await next;
+    expect(places.taken).toBe(1);
+    places.free();
+    expect([places.taken, places.take(1)]).toEqual([0, undefined]);
+  });
+
+  test("in any order of taking, freeing and leaving, no more are taken than there are, none is lost, and waiters are served in turn", async () => {
+    const step = fc.tuple(fc.constantFrom<Step>("take", "take", "free", "leave"), fc.nat(30));
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {
+        const places = openPlaces();
+        let holders = 0;
+        const waiters: { readonly promise: Promise<void>; hasPlace: boolean }[] = [];
+        const give = (): void => {
+          const next = waiters.find(({ hasPlace }) => !hasPlace);
+          if (next !== undefined) next.hasPlace = true;
+        };
+        for (const [what, at] of steps) {
+          if (what === "take") {
+            const waiting = places.take(max);
+            const isFree = holders + waiters.filter(({ hasPlace }) => hasPlace).length < max;
+            expect(waiting === undefined).toBe(isFree);
+            if (waiting === undefined) holders += 1;
+            else waiters.push({ promise: waiting, hasPlace: false });
+          } else if (what === "free" && holders > 0) {
+            holders -= 1;
+            places.free();
+            give();
+          } else if (what === "leave" && waiters.length > 0) {
+            const [left] = waiters.splice(at % waiters.length, 1);
+            places.giveUp(left!.promise);
+            if (left!.hasPlace) give();
+          }
+          expect(places.taken).toBe(holders + waiters.filter(({ hasPlace }) => hasPlace).length);
+        }
+        // everybody who waits is served in the end, in the order of arrival
+        const served: number[] = [];
+        for (const [index, { promise }] of waiters.entries()) void promise.then(() => served.push(index));
+        for (let count = holders; count > 0; count--) places.free();
+        for (let count = 0; count < waiters.length; count++) {
+          await Promise.resolve();
+          places.free();
+        }
+        await Promise.resolve();
+        expect(served).toEqual(waiters.map((_, index) => index));
+        expect(places.taken).toBe(0);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
