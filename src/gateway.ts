@@ -245,6 +245,8 @@ interface Records {
   readonly ledger: OpenLedger;
   /** Of limits that are counted in this process alone. */
   readonly keeper: CountKeeper | null;
+  /** As CountedOptions of the ledger; limits are opened after it. */
+  readonly counting: { kept?: () => () => boolean };
 }
 
 /** What is kept of calls: what they cost, what was said in them, and what they count for limits. */
@@ -254,19 +256,20 @@ async function openRecords({ options, log, closing }: Ground, { calls, sealer }:
   const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   closing.add(() => keeper?.close());
   const keepsCounts = keeper?.hold() === true;
+  const counting: Records["counting"] = {};
   if (keeper !== null && !keepsCounts) log.warn({ source: "limits" }, "another process counts limits in this data folder");
   const ledger = await openLedger({
     folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),
     settings: options.ledger,
     sink: calls,
     clock: systemClock,
-    ...(keepsCounts && { countedSinceMs: Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS }),
+    ...(keeper !== null && { counted: { atStart: keepsCounts, sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS, kept: () => counting.kept?.() ?? null } }),
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
   // from here on parts that finish what they hold, and none needs another for that
   closing.add(() => ledger.end(), LAST_ROWS_MS);
   closing.beside(() => contentLog.end(LAST_WRITES_MS));
-  return { calls, contents, contentLog, ledger, keeper };
+  return { calls, contents, contentLog, ledger, keeper, counting };
 }
 
 /** Of a credential no more than its last four characters are told. */
@@ -302,9 +305,10 @@ async function openTelling({ options, configFile, log, closing }: Ground, { sour
 }
 
 /** In memory, or where all replicas count: that driver is loaded only then. */
-async function openLimits({ options: { dataFolder, limitStore }, log, closing, onFault }: Ground, { keeper, ledger }: Records, onAnswered: (seconds: number) => void): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
+async function openLimits({ options: { dataFolder, limitStore }, log, closing, onFault }: Ground, { keeper, ledger, counting }: Records, onAnswered: (seconds: number) => void): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) {
-    const inMemory = openMemoryLimits({ clock: systemClock, keeper, journalled: ledger.counts, onFault });
+    const inMemory = openMemoryLimits({ clock: systemClock, keeper, journalled: ledger.counts, laterJournalled: () => ledger.laterCounts(), onFault });
+    counting.kept = () => inMemory.kept();
     closing.beside(() => inMemory.close());
     return inMemory;
   }

@@ -5,7 +5,7 @@ import type { LimitRule } from "../core/limit.ts";
 import type { CountKeeper, JournalledCount, KeptCount } from "../store/limit-counts.ts";
 import { keyOf, type KeptState, NOTHING_KEPT, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, Standing } from "./limit-store.ts";
-import { advance, charge, corrected, type Count, emptyAtMs, fitsAtMs, giveBack, keptWindow, newCount, restore, type Times } from "./windows.ts";
+import { advance, charge, corrected, type Count, emptyAtMs, fitsAtMs, giveBack, keptWindow, lower, newCount, restore, type Times } from "./windows.ts";
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
@@ -13,8 +13,11 @@ export interface MemoryLimitsOptions {
   readonly keeper?: CountKeeper | null;
   /** What is known of counts beyond what was kept: the process before was killed. */
   readonly journalled?: readonly JournalledCount[];
+  /** The same of a process that had the counts beside this one, and has ended. */
+  readonly laterJournalled?: () => readonly JournalledCount[];
   /** Values of one rule that have a count of their own; whoever comes beyond them shares one, until one of them is idle. */
   readonly maxValues?: number;
+  readonly keepEveryMs?: number;
   /** What the keeper failed with; counting goes on. */
   readonly onFault?: (fault: unknown) => void;
 }
@@ -49,18 +52,27 @@ interface RuleEntries {
   readonly byValue: Map<string, Entry>;
 }
 
-export function openMemoryLimits(options: MemoryLimitsOptions): LimitStore {
+export interface MemoryLimitStore extends LimitStore {
+  /** Gives what says from when on all that has been counted by now is kept, so that no other place has to say it. */
+  kept(): () => boolean;
+}
+
+export function openMemoryLimits(options: MemoryLimitsOptions): MemoryLimitStore {
   return new MemoryLimits(options);
 }
 
-class MemoryLimits implements LimitStore {
+class MemoryLimits implements MemoryLimitStore {
   readonly #clock: Clock;
   readonly #keeper: CountKeeper | null;
+  readonly #laterJournalled: () => readonly JournalledCount[];
   readonly #maxValues: number;
   readonly #onFault: (fault: unknown) => void;
   readonly #rules = new Map<string, RuleEntries>();
   readonly #known = new WeakMap<LimitRule, RuleEntries>();
   readonly #unkept: Entry[] = [];
+  /** Entries that were put there since the start, and that were written: the first one goes first. */
+  #due = 0;
+  #written = 0;
   /** What was kept when this process began beside another one, which keeps its own counts; null: this one keeps. */
   #beside: Map<string, KeptState> | null = null;
   readonly #timer: ReturnType<typeof setInterval> | null;
@@ -69,15 +81,17 @@ class MemoryLimits implements LimitStore {
   #stamp = 0;
   #open = 0;
   #hasFailed = false;
+  #isClosed = false;
 
-  constructor({ clock, keeper = null, journalled = [], maxValues = MAX_VALUES, onFault = () => {} }: MemoryLimitsOptions) {
+  constructor({ clock, keeper = null, journalled = [], laterJournalled = () => [], maxValues = MAX_VALUES, keepEveryMs = KEEP_EVERY_MS, onFault = () => {} }: MemoryLimitsOptions) {
     this.#clock = clock;
     this.#keeper = keeper;
+    this.#laterJournalled = laterJournalled;
     this.#maxValues = maxValues;
     this.#onFault = onFault;
     this.#offsetMs = clock.now() - clock.monotonic();
     if (keeper !== null) this.#restore(keeper, journalled);
-    this.#timer = keeper === null ? null : setInterval(() => this.#keep(KEPT_AT_ONCE), KEEP_EVERY_MS);
+    this.#timer = keeper === null ? null : setInterval(() => this.#keep(KEPT_AT_ONCE), keepEveryMs);
     this.#timer?.unref();
   }
 
@@ -124,9 +138,19 @@ class MemoryLimits implements LimitStore {
     return this.#open;
   }
 
+  kept(): () => boolean {
+    const keeper = this.#keeper;
+    if (this.#isClosed && this.#beside !== null) return () => false;
+    // beside another process nothing is kept here
+    if (keeper === null || !this.#mayKeep(keeper)) return () => true;
+    const due = this.#due;
+    return () => this.#written >= due;
+  }
+
   close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#keep(this.#unkept.length);
+    this.#isClosed = true;
     this.#keeper?.close();
     return Promise.resolve();
   }
@@ -210,18 +234,19 @@ class MemoryLimits implements LimitStore {
   /** The other process has ended: what it counted since both ran is counted here as well. */
   #takeOver(keeper: CountKeeper, before: ReadonlyMap<string, KeptState>): void {
     const times = this.#times();
-    for (const { rule: key, value, state } of keeper.read()) {
+    for (const { rule: key, value, state } of laterStates(keeper.read(), this.#laterJournalled(), times)) {
       const { kind, window } = ruleOfKey(key);
-      const now = stateOf(state);
-      const more = unitsOf(now, { kind, window }, times) - unitsOf(before.get(`${key}\n${value}`) ?? NOTHING_KEPT, { kind, window }, times);
-      this.#stamp = Math.max(this.#stamp, now.stamp ?? 0);
-      if (more <= 0) continue;
+      const more = unitsOf(state, { kind, window }, times) - unitsOf(before.get(`${key}\n${value}`) ?? NOTHING_KEPT, { kind, window }, times);
+      this.#stamp = Math.max(this.#stamp, state.stamp ?? 0);
+      if (more === 0) continue;
       let entries = this.#rules.get(key);
       if (entries === undefined) this.#rules.set(key, (entries = { key, only: null, byValue: new Map() }));
       const entry = value === "" ? (entries.only ??= newEntry(entries, { kind, window }, value)) : (entries.byValue.get(value) ?? newEntry(entries, { kind, window }, value));
       if (value !== "") entries.byValue.set(value, entry);
       advance(entry.count, times);
-      charge(entry.count, more);
+      // less, where calls that were under way when this process began have used less than was set aside for them
+      if (more > 0) charge(entry.count, more);
+      else lower(entry.count, -more);
       entry.stamp = this.#nextStamp(times);
       this.#keepLater(entry);
     }
@@ -230,6 +255,7 @@ class MemoryLimits implements LimitStore {
   #keepLater(entry: Entry): void {
     if (this.#keeper === null || entry.isKept || !outlives(entry.count)) return;
     entry.isKept = true;
+    this.#due += 1;
     this.#unkept.push(entry);
   }
 
@@ -254,6 +280,7 @@ class MemoryLimits implements LimitStore {
     try {
       keeper.write(rows);
       for (const entry of entries) entry.isKept = false;
+      this.#written += entries.length;
       this.#hasFailed = false;
     } catch (fault) {
       // they are tried again with what they count then; a disk that stays full is told once
@@ -332,6 +359,24 @@ function keptRow({ rule, value, count, marks, stamp }: Entry, times: Times): Kep
   if (window === null && marks === null) return { rule, value, state: null };
   const state: KeptState = { stamp, parts: window?.parts ?? [[count.head, 0]], ...(marks !== null && { marks: [...marks] }) };
   return { rule, value, state: JSON.stringify(state) };
+}
+
+interface LaterState {
+  readonly rule: string;
+  readonly value: string;
+  readonly state: KeptState;
+}
+
+/** What was kept, or what the journal says where it knows more. */
+function laterStates(rows: readonly KeptCount[], journalled: readonly JournalledCount[], times: Times): readonly LaterState[] {
+  const kept = new Map(rows.map((row) => [`${row.rule}\n${row.value}`, { rule: row.rule, value: row.value, state: stateOf(row.state) }]));
+  for (const each of journalled) {
+    const rule = keyOf(each);
+    const state = kept.get(`${rule}\n${each.value}`)?.state ?? NOTHING_KEPT;
+    if (each.stamp <= (state.stamp ?? 0)) continue;
+    kept.set(`${rule}\n${each.value}`, { rule, value: each.value, state: { stamp: each.stamp, ...corrected(state, ruleOfKey(rule), Math.min(each.stamp / 1000, times.wallMs), each.total) } });
+  }
+  return [...kept.values()];
 }
 
 interface Restored {

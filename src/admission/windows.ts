@@ -93,6 +93,20 @@ export function giveBack(count: Count, bucket: number, units: number): void {
   count.total -= units;
 }
 
+/** Takes units out of the whole window, the oldest first: what is left leaves no sooner than it would have. */
+export function lower(count: Count, units: number): void {
+  let left = Math.min(units, count.total);
+  count.total -= left;
+  if (count.ring === null) return;
+  for (let bucket = count.head - BUCKETS; bucket <= count.head && left > 0; bucket++) {
+    const place = placeOf(bucket);
+    const taken = Math.min(left, count.ring[place]!);
+    count.ring[place]! -= taken;
+    left -= taken;
+  }
+  while (count.newest > count.head - BUCKETS && count.ring[placeOf(count.newest)] === 0) count.newest -= 1;
+}
+
 /** When so many units fit, by what counts now; the bound is at least `units`. Milliseconds since 1970; null: never. */
 export function fitsAtMs(count: Count, units: number, limit: number, times: Times): number | null {
   const { ring } = count;

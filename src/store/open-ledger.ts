@@ -9,7 +9,7 @@ import { type JournalDisk, systemDisk } from "./journal-disk.ts";
 import { type FolderLock, type JournalPlace, lockFolder, lockPath, segmentPath, segmentsOf, setAsidePath, slotsOf } from "./journal-folder.ts";
 import { identityOf, newRandomName } from "./journal-identity.ts";
 import { moment, tellMissing } from "./journal-missing.ts";
-import { cutTorn, inspectJournal, type JournalFindings } from "./journal-recovery.ts";
+import { cutTorn, type InspectOptions, inspectJournal, type JournalFindings } from "./journal-recovery.ts";
 import { unsettledRecord } from "./journal-row.ts";
 import { earlierNumber, type JournalState, lockIdentity, readState, writeState } from "./journal-state.ts";
 import { JournalledCounts } from "./journalled-counts.ts";
@@ -32,10 +32,32 @@ export interface LedgerOptions {
   readonly sink: LedgerSink;
   readonly clock: Clock;
   readonly disk?: JournalDisk;
-  /** From when on the rows of processes that have ended are looked through for what limits counted, in milliseconds since 1970; never, if left out. */
-  readonly countedSinceMs?: number;
+  /** Makes the folder, and takes it for this process alone; null: another one has it. */
+  readonly lock?: (folder: string) => FolderLock | null;
+  /** Rows of processes that have ended are looked through for what limits counted; never, if left out. */
+  readonly counted?: CountedOptions;
   readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
   readonly segmentBytes?: number;
+  readonly pace?: Partial<Pace>;
+}
+
+export interface CountedOptions {
+  /** Rows that were written since then may say more than what was kept, in milliseconds since 1970. */
+  sinceMs(): number;
+  /** True: this process goes on with the counts at once. False: another one has them still. */
+  readonly atStart: boolean;
+  /**
+   * Says from when on all that has been counted by now is kept elsewhere: until then, the rows that say so stay. Null: nothing counts yet.
+   */
+  kept(): (() => boolean) | null;
+}
+
+/** For tests, which do not wait as long. */
+interface Pace {
+  readonly pollMs: number;
+  readonly backoffMs: number;
+  readonly probeMs: number;
+  readonly adoptMs: number;
 }
 
 export interface LedgerStanding extends JournalStanding {
@@ -49,22 +71,25 @@ export interface OpenLedger extends Ledger {
   standing(): LedgerStanding;
   /** Calls of earlier processes that were under way when those ended. */
   readonly recovered: readonly CallRecord[];
-  /** What its rows said last of each account that limits count. */
+  /** What the rows of processes that had ended said last of each account that limits count. */
   readonly counts: readonly JournalledCount[];
+  /** The same of those that have ended since. */
+  laterCounts(): readonly JournalledCount[];
   /** Ships what it can within seconds; the rest stays on the disk. */
   end(): Promise<void>;
 }
 
 /** Throws StoreError. */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
-  const { slot, lock } = ownFolder(options.folder);
+  const { slot, lock } = ownFolder(options);
   const counts = new JournalledCounts();
-  if (options.countedSinceMs !== undefined) hearOthers(options.folder, slot, options.countedSinceMs, counts);
-  const own = await openJournal(options, join(options.folder, slot), lock, counts);
+  const later = new JournalledCounts();
+  if (options.counted?.atStart === true) hearOthers(options, slot, counts);
+  const own = await openJournal(options, join(options.folder, slot), lock, options.counted?.atStart === true ? counts : null);
   const { journal, shipper } = own;
   shipper.start();
-  let adopting = adoptOthers(options, slot);
-  const timer = setInterval(() => void (adopting = adopting.then(() => adoptOthers(options, slot))), ADOPT_MS);
+  let adopting = adoptOthers(options, slot, later, true);
+  const timer = setInterval(() => void (adopting = adopting.then(() => adoptOthers(options, slot, later, false))), options.pace?.adoptMs ?? ADOPT_MS);
   timer.unref();
   return {
     refusal: () => journal.refusal(),
@@ -74,6 +99,10 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     standing: () => ({ ...journal.standing(), shipped: shipper.shipped, unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo), folder: own.folder }),
     recovered: own.recovered,
     counts: counts.all,
+    laterCounts() {
+      hearOthers(options, slot, later);
+      return later.all;
+    },
     async end() {
       clearInterval(timer);
       await adopting;
@@ -89,15 +118,17 @@ interface OpenJournal {
   readonly shipper: JournalShipper;
   readonly recovered: readonly CallRecord[];
   readonly keep: (progress: Progress | null) => Promise<void>;
+  /** Whether what the rows of the segment say of limits is kept elsewhere. */
+  readonly isKept: (segment: number) => boolean;
   /** Removes a segment, or sets it aside where something in it cannot be read. */
   readonly drop: (segment: number, isDamaged: boolean) => void;
 }
 
 /** The first that no other process holds. */
-function ownFolder(folder: string): { readonly slot: string; readonly lock: FolderLock } {
+function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): { readonly slot: string; readonly lock: FolderLock } {
   try {
     for (let slot = 0; slot < MAX_PROCESSES; slot++) {
-      const lock = lockFolder(join(folder, String(slot)));
+      const lock = take(join(folder, String(slot)));
       if (lock !== null) return { slot: String(slot), lock };
     }
   } catch (error) {
@@ -107,14 +138,14 @@ function ownFolder(folder: string): { readonly slot: string; readonly lock: Fold
 }
 
 /** Recovers what an earlier process left. Throws StoreError. */
-async function openJournal({ settings, sink, clock, disk = systemDisk, countedSinceMs, tell, segmentBytes }: LedgerOptions, folder: string, lock: FolderLock, counts = new JournalledCounts()): Promise<OpenJournal> {
-  const found = findingsOf(folder, countedSinceMs, counts.hear);
+async function openJournal({ settings, sink, clock, disk = systemDisk, counted, tell, segmentBytes, pace = {} }: LedgerOptions, folder: string, lock: FolderLock, counts: JournalledCounts | null): Promise<OpenJournal> {
+  const found = findingsOf(folder, counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), hear: counts.hear });
   const { findings } = found;
   tellFindings(folder, found, tell);
   const run = newRandomName();
   const state = openState(found, folder, disk);
   const journal = new Journal({
-    folder, run, firstSegment: state.firstSegment, settings, disk, clock, ...(segmentBytes !== undefined && { segmentBytes }),
+    folder, run, firstSegment: state.firstSegment, settings, disk, clock, ...(segmentBytes !== undefined && { segmentBytes }), ...(pace.probeMs !== undefined && { probeMs: pace.probeMs }),
     onFault: (words) => tell("error", `the ledger cannot be written: ${words}; new calls ${settings.onFull === "refuse" ? "are refused" : "run without a row"} (ledger.on_full)`),
     onMended: (words) => tell("warn", `the ledger can be written again: ${words}`),
   });
@@ -126,6 +157,15 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, countedSi
   const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
   // on a full disk it is kept when there is room
   await keep(null).catch(() => {});
+  const marks = new Map<number, () => boolean>();
+  const isKept = (segment: number): boolean => {
+    if (counted === undefined) return true;
+    const mark = marks.get(segment) ?? counted.kept();
+    if (mark === null) return false;
+    if (!mark()) marks.set(segment, mark);
+    else marks.delete(segment);
+    return !marks.has(segment);
+  };
   const damaged = new Set(findings.damages.filter(({ segment, isTail }) => !isTail || segment !== findings.lastSegment).map(({ segment }) => segment));
   const drop = (segment: number, isDamaged: boolean): void => {
     const path = segmentPath(folder, segment);
@@ -135,16 +175,16 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, countedSi
     tell("error", "a segment of the ledger holds what cannot be read; its other rows are in the database, and it is set aside", { file: kept });
   };
   const shipper = new JournalShipper({
-    folder, journal: state.name, run, ...(found.state !== null && { earlierName: found.state.journal }), sink, clock, disk, keep, writtenTo: () => journal.writtenTo,
+    folder, journal: state.name, run, ...pace, ...(found.state !== null && { earlierName: found.state.journal }), sink, clock, disk, keep, writtenTo: () => journal.writtenTo,
     release: async (segment, isDamaged) => {
-      if (!(await journal.mayRelease(segment))) return false;
+      if (!isKept(segment) || !(await journal.mayRelease(segment))) return false;
       drop(segment, isDamaged);
       return true;
     },
     onLearned: (last, shippedOf) => tellMissing({ folder, state: found.state, last, shippedOf, findings }, tell),
     onProblem: (words) => tell("error", words),
   });
-  return { folder, lock, journal, shipper, recovered, keep, drop };
+  return { folder, lock, journal, shipper, recovered, keep, isKept, drop };
 }
 
 interface Found {
@@ -154,10 +194,10 @@ interface Found {
   readonly lock: string;
 }
 
-function findingsOf(folder: string, countedSinceMs: number | undefined, hear: (text: string) => void): Found {
+function findingsOf(folder: string, heard: Pick<InspectOptions, "sinceMs" | "hear">): Found {
   try {
     const state = readState(folder);
-    const findings = inspectJournal(folder, { state, hear, ...(countedSinceMs !== undefined && { sinceMs: countedSinceMs }) });
+    const findings = inspectJournal(folder, { state, ...heard });
     cutTorn(folder, findings);
     return { findings, state, lock: lockIdentity(folder) };
   } catch (error) {
@@ -211,12 +251,12 @@ function freeBehind(place: JournalPlace | null): number {
 }
 
 /** Files that hold nothing more go, once it is kept that they may. */
-async function endJournal({ folder, lock, journal, shipper, keep, drop }: OpenJournal): Promise<void> {
+async function endJournal({ folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal): Promise<void> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
   const { openCalls, waitingRows } = journal.standing();
   const { progress } = shipper;
-  if (isShipped && progress !== null && openCalls === 0 && waitingRows === 0 && unshippedBytes(folder, shipper.place) === 0) {
+  if (isShipped && progress !== null && openCalls === 0 && waitingRows === 0 && unshippedBytes(folder, shipper.place) === 0 && isKept(Number.POSITIVE_INFINITY)) {
     await keep({ ...progress, place: journal.writtenTo }).catch(() => {});
     for (const segment of segmentsOf(folder)) drop(segment, false);
   }
@@ -224,12 +264,13 @@ async function endJournal({ folder, lock, journal, shipper, keep, drop }: OpenJo
 }
 
 /** The last one to count may have had another folder. Those of processes that run are theirs. */
-function hearOthers(folder: string, ownSlot: string, sinceMs: number, counts: JournalledCounts): void {
+function hearOthers({ folder, lock: take = lockFolder, counted }: LedgerOptions, ownSlot: string, counts: JournalledCounts): void {
+  if (counted === undefined) return;
   for (const slot of slotsOf(folder)) {
-    const lock = slot === ownSlot ? null : lockFolder(join(folder, slot));
+    const lock = slot === ownSlot ? null : take(join(folder, slot));
     if (lock === null) continue;
     try {
-      inspectJournal(join(folder, slot), { sinceMs, hear: counts.hear });
+      inspectJournal(join(folder, slot), { sinceMs: counted.sinceMs(), hear: counts.hear });
     } catch {
       // whoever takes it over tells what is wrong with it
     }
@@ -238,18 +279,27 @@ function hearOthers(folder: string, ownSlot: string, sinceMs: number, counts: Jo
 }
 
 /** Ships what processes left that do not run any more. Never rejects: the next look finds what this one did not. */
-async function adoptOthers(options: LedgerOptions, ownSlot: string): Promise<void> {
+async function adoptOthers(options: LedgerOptions, ownSlot: string, counts: JournalledCounts, isFirst: boolean): Promise<void> {
+  const { folder: all, lock: take = lockFolder } = options;
   try {
-    for (const slot of slotsOf(options.folder).filter((name) => name !== ownSlot)) {
-      const folder = join(options.folder, slot);
-      if (!existsSync(lockPath(folder)) || segmentsOf(folder).length === 0) continue;
-      const lock = lockFolder(folder);
+    for (const slot of slotsOf(all).filter((name) => name !== ownSlot)) {
+      const folder = join(all, slot);
+      const hasRows = segmentsOf(folder).length > 0;
+      if (!existsSync(lockPath(folder)) || !(hasRows || (isFirst && (await lacksRows(options.sink, folder))))) continue;
+      const lock = take(folder);
       if (lock === null) continue;
-      options.tell("info", "rows of the ledger that another process left are taken over", { folder });
-      const { countedSinceMs: _own, ...others } = options;
-      await endJournal(await openJournal(others, folder, lock));
+      if (hasRows) options.tell("info", "rows of the ledger that another process left are taken over", { folder });
+      await endJournal(await openJournal(options, folder, lock, counts));
     }
   } catch (fault) {
     options.tell("error", "rows of the ledger that another process left cannot be taken over", { error_detail: String(fault) });
   }
+}
+
+/** A journal that has shipped all it had may be the one that knows what a database that was restored does not have. */
+async function lacksRows(sink: LedgerSink, folder: string): Promise<boolean> {
+  const state = readState(folder);
+  if (state === null || state.shipped === null) return false;
+  const places = await sink.places(state.journal, []);
+  return Math.max(0, ...places.map(({ rows }) => rows)) < state.shipped.rows;
 }

@@ -1,0 +1,195 @@
+// Thousands of random lives of a ledger: calls of every kind, clean stops, kills, starts, second processes, copies and restores, segments that fill, databases that
+// are away and disks that are full, against a book that knows nothing of journals. DRAGOMAN_TEST_SEED repeats a run, DRAGOMAN_LEDGER_SEQUENCE one sequence of it;
+// with --long it takes twenty minutes.
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startPostgres } from "../harness/postgres-server.ts";
+import { printedSeed } from "../routing/chance.ts";
+import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/databases.ts";
+import { World } from "./ledger-model/world.ts";
+
+const seed = printedSeed("the ledger's model");
+const only = Bun.env["DRAGOMAN_LEDGER_SEQUENCE"];
+const SECONDS = Bun.env["DRAGOMAN_TEST_LONG"] === "1" ? { sqlite: 720, postgres: 480 } : { sqlite: 25, postgres: 12 };
+/** Worlds that run at the same time: most of what they do is wait. */
+const AT_ONCE = 6;
+const MAX_EVENTS = 22;
+const USERS = ["ann", "ben"];
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-model-"));
+const postgres = await startPostgres();
+afterAll(async () => {
+  await postgres?.dispose();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Random = (below: number) => number;
+
+/** The same numbers for the same sequence of the same run. */
+function randomOf(sequence: number): Random {
+  let state = (seed * 2_654_435_761 + sequence * 40_503 + 12_345) >>> 0;
+  return (below) => {
+    // mulberry32
+    state = (state + 0x6d2b_79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+interface Life {
+  readonly world: World;
+  readonly random: Random;
+  readonly database: ModelDatabase;
+}
+
+const gatewayOf = ({ world, random }: Life) => world.gateways[random(world.gateways.length)];
+
+function call(life: Life): void {
+  const gateway = gatewayOf(life);
+  if (gateway === undefined) return;
+  const { world, random } = life;
+  if (world.begin(gateway, USERS[random(2)]!, 1 + random(90))) world.end(gateway, gateway.open.length - 1, random(120));
+}
+
+/** What can happen, and how often as often as others. */
+const EVENTS: readonly (readonly [weight: number, name: string, happen: (life: Life) => void | Promise<void>])[] = [
+  [10, "a plain call", call],
+  [
+    6, "a stream begins",
+    (life) => {
+      const gateway = gatewayOf(life);
+      if (gateway !== undefined && gateway.open.length < 8) life.world.begin(gateway, USERS[life.random(2)]!, 1 + life.random(90));
+    },
+  ],
+  [
+    3, "a stream has another attempt",
+    (life) => {
+      const gateway = gatewayOf(life);
+      if (gateway !== undefined && gateway.open.length > 0) life.world.again(gateway, life.random(gateway.open.length), 1 + life.random(150));
+    },
+  ],
+  [
+    5, "a stream ends",
+    (life) => {
+      const gateway = gatewayOf(life);
+      if (gateway !== undefined && gateway.open.length > 0) life.world.end(gateway, life.random(gateway.open.length), life.random(200));
+    },
+  ],
+  [
+    2, "a refused call",
+    (life) => {
+      const gateway = gatewayOf(life);
+      if (gateway !== undefined) life.world.refuse(gateway);
+    },
+  ],
+  [
+    3, "many calls, over several segments",
+    (life) => {
+      for (let count = life.random(14); count >= 0; count--) call(life);
+    },
+  ],
+  [
+    4, "a clean stop",
+    async (life) => {
+      const gateway = gatewayOf(life);
+      if (gateway !== undefined) await life.world.stop(gateway);
+    },
+  ],
+  [
+    4, "a kill",
+    async (life) => {
+      const gateway = gatewayOf(life);
+      if (gateway !== undefined) await life.world.kill(gateway);
+    },
+  ],
+  [7, "a start", async ({ world }) => void (world.gateways.length === 0 && (await world.start()))],
+  [2, "a second process", async ({ world }) => void (world.gateways.length === 1 && (await world.start()))],
+  [2, "a copy", async ({ world, random }) => void (world.copies < 3 && (await world.copy(random(3) === 0)))],
+  [
+    2, "a restore",
+    async ({ world, random, database }) => {
+      if (world.copies === 0) return;
+      const what = (["all", "folder", "database"] as const)[random(3)]!;
+      const index = random(world.copies);
+      database.mood = "up";
+      await world.makeRoom();
+      // a machine is restored after a stop, or after it was lost
+      while (world.gateways.length > 0) await (random(2) === 0 ? world.stop(world.gateways[0]!) : world.kill(world.gateways[0]!));
+      await world.restore(index, what);
+      await world.start();
+    },
+  ],
+  [3, "the database is away", ({ database }) => void (database.mood = "away")],
+  [2, "answers of the database are lost", ({ database }) => void (database.mood = "mute")],
+  [4, "the database is back", ({ database }) => void (database.mood = "up")],
+  [2, "the disk fills", ({ world, random }) => world.fill(random(20_000))],
+  [3, "there is room again", ({ world }) => world.makeRoom()],
+  [4, "time passes", ({ random }) => Bun.sleep(random(6))],
+];
+const WEIGHT = EVENTS.reduce((total, [weight]) => total + weight, 0);
+
+function drawn(random: Random): (typeof EVENTS)[number] {
+  let left = random(WEIGHT);
+  return EVENTS.find(([weight]) => (left -= weight) < 0)!;
+}
+
+async function live(sequence: number, database: ModelDatabase): Promise<number> {
+  const random = randomOf(sequence);
+  const root = join(folder, `${sequence}`);
+  const happened: string[] = [];
+  database.mood = "up";
+  const world = new World(root, database, { onFull: random(4) === 0 ? "continue" : "refuse", segmentBytes: 1500 + random(6000) });
+  const life: Life = { world, random, database };
+  try {
+    await world.start();
+    for (let count = 4 + random(MAX_EVENTS); count > 0; count--) {
+      const [, name, happen] = drawn(random);
+      happened.push(name);
+      await happen(life);
+      if (random(3) === 0) await Bun.sleep(random(3));
+    }
+    await world.finish();
+  } catch (fault) {
+    const words = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
+    throw new Error(`sequence ${sequence} of seed ${seed}: ${words}\nafter: ${happened.join(", ")}`, { cause: fault });
+  }
+  rmSync(root, { recursive: true });
+  return happened.length;
+}
+
+/** Worlds one after the other, several at a time, each with a database of its own, until the time is over. */
+async function liveAll(seconds: number, openDatabase: () => Promise<ModelDatabase>): Promise<{ readonly sequences: number; readonly events: number }> {
+  const endsMs = performance.now() + seconds * 1000;
+  let sequences = 0;
+  let events = 0;
+  const worker = async (): Promise<void> => {
+    const database = await openDatabase();
+    while (performance.now() < endsMs && (only === undefined || sequences === 0)) {
+      const sequence = only === undefined ? sequences : Number(only);
+      sequences += 1;
+      const happened = await live(sequence, database);
+      events += happened;
+      await database.empty();
+    }
+    await database.close();
+  };
+  await Promise.all(Array.from({ length: only === undefined ? AT_ONCE : 1 }, worker));
+  return { sequences, events };
+}
+
+describe("whatever happens to a ledger, each call that a client saw has one row in the end, and limits count what the rows say", () => {
+  test("[d11.2 d4.2] over SQLite", async () => {
+    const { sequences, events } = await liveAll(SECONDS.sqlite, sqliteModel);
+    console.log(`${sequences} sequences of ${events} events over SQLite`);
+    expect(sequences).toBeGreaterThan(only === undefined ? 20 : 0);
+  }, 900_000);
+
+  test.skipIf(postgres === null)("[d11.2 d4.2] over PostgreSQL", async () => {
+    const { sequences, events } = await liveAll(SECONDS.postgres, () => postgresModel(postgres!));
+    console.log(`${sequences} sequences of ${events} events over PostgreSQL`);
+    expect(sequences).toBeGreaterThan(only === undefined ? 5 : 0);
+  }, 900_000);
+});

@@ -1,0 +1,390 @@
+// One run of the model: gateways that come and go on one machine, and beside them a book of every call that a client saw, which knows nothing of journals. At the
+// end, and at each start, the book and the gateway have to say the same.
+import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { CallAdmission, type Admitted, isRefused } from "../../../src/admission/call-admission.ts";
+import { type MemoryLimitStore, openMemoryLimits } from "../../../src/admission/memory.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import type { CallRecord, LimitTouch } from "../../../src/core/record.ts";
+import { readEntry } from "../../../src/store/journal-entry.ts";
+import { segmentPath, segmentsOf, slotsOf } from "../../../src/store/journal-folder.ts";
+import type { OpenEntry } from "../../../src/store/ledger.ts";
+import { type OpenLedger, openLedger } from "../../../src/store/open-ledger.ts";
+import { accountOf } from "../../contract/limit-store.suite.ts";
+import { aCall, ended } from "../ledger-parts.ts";
+import type { ModelDatabase } from "./databases.ts";
+import { type KeptCounts, Machine, type ModelProcess } from "./machine.ts";
+
+/** What a call uses, or has set aside. */
+interface Units {
+  readonly tokens: number;
+  readonly nanoUsd: number;
+}
+
+interface Expected {
+  readonly tokens: number;
+  readonly isSettled: boolean;
+}
+
+interface OpenCall {
+  readonly user: string;
+  readonly record: CallRecord;
+  readonly admission: CallAdmission;
+  admitted: Admitted;
+  readonly entry: OpenEntry;
+  reserved: Units;
+}
+
+interface Gateway extends ModelProcess {
+  readonly ledger: OpenLedger;
+  readonly limits: MemoryLimitStore;
+  readonly open: OpenCall[];
+  /** What the start, and what came after it, has told. */
+  readonly told: { readonly words: string; readonly fields: Readonly<Record<string, unknown>> }[];
+  /** Calls that were counted here while another process had the counts. */
+  readonly besides: Set<string>;
+}
+
+interface Copy {
+  readonly folder: string;
+  readonly database: unknown;
+  readonly counts: KeptCounts;
+  readonly book: Book;
+  readonly takenMs: number;
+  /** The database was copied before the folder: what was shipped in between, and let go of, is in neither. */
+  readonly isDatabaseFirst: boolean;
+  readonly disturbances: number;
+}
+
+/** What the clients and the provider know. */
+interface Book {
+  /** Calls that must have a row. */
+  readonly rows: Map<string, Expected>;
+  /** Calls that limits count. */
+  readonly counted: Map<string, Units & { readonly user: string }>;
+}
+
+const TENANT = "default";
+const USERS = ["ann", "ben"];
+const rule = { tenantId: TENANT, limit: 1_000_000_000_000 };
+const account = {
+  requests: accountOf({ ...rule, id: "r", unit: "requests", window: "day" }),
+  nano_usd: accountOf({ ...rule, id: "m", kind: "budget", unit: "nano_usd", window: "month" }),
+  tokens: Object.fromEntries(USERS.map((user) => [user, accountOf({ ...rule, id: "t", kind: "budget", unit: "tokens", window: "total", scope: { user: "*" } }, user)])),
+} as const;
+/** One rule, however many values: as limits are compiled. */
+for (const user of USERS) Object.assign(account.tokens[user]!, { rule: account.tokens[USERS[0]!]!.rule });
+
+const PACE = { pollMs: 1, backoffMs: 1, probeMs: 2, adoptMs: 3 };
+const WAIT_MS = 10_000;
+
+export class World {
+  readonly machine = new Machine();
+  readonly gateways: Gateway[] = [];
+  readonly #root: string;
+  readonly #database: ModelDatabase;
+  readonly #onFull: "refuse" | "continue";
+  readonly #segmentBytes: number;
+  #book: Book = { rows: new Map(), counted: new Map() };
+  /** Calls of which nothing is promised: they ran without a row, or are newer than what was restored and may be in the database. */
+  readonly #maybe = new Set<string>();
+  #copies: Copy[] = [];
+  #isCountExact = true;
+  readonly #ended: Promise<unknown>[] = [];
+
+  constructor(root: string, database: ModelDatabase, { onFull, segmentBytes }: { readonly onFull: "refuse" | "continue"; readonly segmentBytes: number }) {
+    this.#root = root;
+    this.#database = database;
+    this.#onFull = onFull;
+    this.#segmentBytes = segmentBytes;
+    mkdirSync(this.#folder, { recursive: true });
+  }
+
+  get #folder(): string {
+    return join(this.#root, "ledger");
+  }
+  get copies(): number {
+    return this.#copies.length;
+  }
+
+  /** Beside those that run. */
+  async start(): Promise<void> {
+    const owner: ModelProcess = { isDead: false };
+    const told: Gateway["told"] = [];
+    const keeper = this.machine.keeperOf(owner);
+    const counts = keeper.hold();
+    let limits: MemoryLimitStore | null = null;
+    const ledger = await openLedger({
+      folder: this.#folder, settings: { sync: "background", onFull: this.#onFull }, sink: this.machine.sinkOf(owner, this.#database), clock: systemClock, disk: this.machine.diskOf(owner), lock: this.machine.lockOf(owner),
+      counted: { atStart: counts, sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - 60_000, kept: () => limits?.kept() ?? null },
+      segmentBytes: this.#segmentBytes, pace: PACE, tell: (_, words, fields = {}) => told.push({ words, fields }),
+    });
+    limits = openMemoryLimits({ clock: systemClock, keeper, journalled: ledger.counts, laterJournalled: () => ledger.laterCounts(), keepEveryMs: 1 });
+    const gateway: Gateway = Object.assign(owner, { ledger, limits, open: [], told, besides: new Set<string>() });
+    this.gateways.push(gateway);
+    if (counts && this.gateways.length === 1) this.#judgeCounts(gateway, "after a start");
+  }
+
+  /** A call that is admitted and runs on. False: it was refused. */
+  begin(gateway: Gateway, user: string, tokens: number): boolean {
+    const touches: LimitTouch[] = [];
+    const admission = new CallAdmission(gateway.limits, touches, () => {});
+    const admitted = admit(admission, user, tokens);
+    const record = aCall({ startedAtMs: systemClock.now(), userId: user, limits: touches });
+    const isSure = gateway.ledger.standing().fault === null;
+    let entry: OpenEntry;
+    try {
+      entry = gateway.ledger.open(record);
+    } catch {
+      admission.close();
+      return false;
+    }
+    const reserved = unitsOf(tokens);
+    if (!isSure || gateway.ledger.standing().fault !== null) this.#unsure(record.traceId);
+    gateway.open.push({ user, record, admission, admitted, entry, reserved });
+    this.#count(gateway, record.traceId, user, reserved);
+    return true;
+  }
+
+  /** A further attempt, which may use more. */
+  again(gateway: Gateway, index: number, tokens: number): void {
+    const call = gateway.open[index]!;
+    call.admitted.called(() => ({ tokens: 0, nanoUsd: 0 }));
+    call.admitted.end();
+    call.admitted = admit(call.admission, call.user, tokens);
+    gateway.ledger.reopen(call.entry, call.record);
+    const reserved = unitsOf(Math.max(call.reserved.tokens, tokens));
+    // on a full disk the first opening stands
+    if (gateway.ledger.standing().fault === null) call.reserved = reserved;
+    else if (reserved.tokens > call.reserved.tokens) this.#isCountExact = false;
+    this.#count(gateway, call.record.traceId, call.user, call.reserved);
+  }
+
+  /** The client has the answer when it returns. */
+  end(gateway: Gateway, index: number, tokens: number): void {
+    const [call] = gateway.open.splice(index, 1) as [OpenCall];
+    const used = unitsOf(tokens);
+    call.admitted.called(() => used);
+    call.admitted.end();
+    call.admission.close();
+    const { traceId } = call.record;
+    const row = ended(call.record, { usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens }, cost: { nanoUsd: used.nanoUsd, priceId: "model" } });
+    void gateway.ledger.close(call.entry, row);
+    if (this.#onFull === "continue" && gateway.ledger.standing().fault !== null) this.#unsure(traceId);
+    if (!this.#maybe.has(traceId)) this.#book.rows.set(traceId, { tokens, isSettled: true });
+    this.#count(gateway, traceId, call.user, used);
+  }
+
+  refuse(gateway: Gateway): void {
+    const record = aCall({ startedAtMs: systemClock.now(), status: 403, code: "policy_denied" as CallRecord["code"] });
+    const { unrecorded } = gateway.ledger.standing();
+    void gateway.ledger.close(null, record);
+    const { unrecorded: after, fault } = gateway.ledger.standing();
+    if (after === unrecorded && fault === null) this.#book.rows.set(record.traceId, { tokens: 0, isSettled: true });
+    else this.#maybe.add(record.traceId);
+  }
+
+  async stop(gateway: Gateway): Promise<void> {
+    while (gateway.open.length > 0) this.end(gateway, 0, 7);
+    const wasCounting = this.machine.isCounting(gateway);
+    await gateway.limits.close();
+    await gateway.ledger.end();
+    this.#forget(gateway, wasCounting);
+    this.machine.kill(gateway);
+    await this.#judgeTakeover(wasCounting);
+  }
+
+  async kill(gateway: Gateway): Promise<void> {
+    this.#disturbances += 1;
+    const wasCounting = this.machine.isCounting(gateway);
+    this.machine.kill(gateway);
+    for (const { record: { traceId }, reserved } of gateway.open) if (!this.#maybe.has(traceId)) this.#book.rows.set(traceId, { tokens: reserved.tokens, isSettled: false });
+    this.#forget(gateway, wasCounting);
+    // what is left of it in this test comes to its end; nothing of that reaches disk or database
+    void gateway.limits.close();
+    this.#ended.push(gateway.ledger.end().catch(() => {}));
+    await this.#judgeTakeover(wasCounting);
+  }
+
+  async copy(isDatabaseFirst: boolean): Promise<void> {
+    await this.#database.idle();
+    const folder = join(this.#root, `copy-${this.#copies.length}`);
+    let copying = isDatabaseFirst ? this.#database.copy() : null;
+    if (copying !== null) await Promise.all([copying, Bun.sleep(2)]);
+    cpSync(this.#folder, folder, { recursive: true });
+    copying ??= this.#database.copy();
+    const book: Book = { rows: new Map(this.#book.rows), counted: new Map(this.#book.counted) };
+    for (const gateway of this.gateways) {
+      for (const { record: { traceId }, reserved } of gateway.open) if (!this.#maybe.has(traceId)) book.rows.set(traceId, { tokens: reserved.tokens, isSettled: false });
+      if (!this.machine.isCounting(gateway)) for (const traceId of gateway.besides) book.counted.delete(traceId);
+    }
+    const copy = { folder, counts: new Map(this.machine.counts), book, takenMs: systemClock.now(), isDatabaseFirst, disturbances: this.#disturbances };
+    this.#copies.push({ ...copy, database: await copying });
+  }
+
+  /** Nothing runs. `what`: the data folder with a database in it; the data folder beside a database that stays; the database alone. */
+  async restore(index: number, what: "all" | "folder" | "database"): Promise<void> {
+    const copy = this.#copies[index]!;
+    if (what !== "folder") await this.#database.restore(copy.database);
+    if (what !== "database") {
+      rmSync(this.#folder, { recursive: true });
+      cpSync(copy.folder, this.#folder, { recursive: true });
+      this.machine.counts = new Map(copy.counts);
+    }
+    await this.#readAgain(copy, what);
+  }
+
+  /** What must be there from now on: what the copy promised, and what is still in the part that was not restored. */
+  async #readAgain(copy: Copy, what: "all" | "folder" | "database"): Promise<void> {
+    const before = this.#book;
+    const stored = new Map((await this.#database.calls()).map((call) => [call.traceId, call]));
+    const { ends, begins } = journalled(this.#folder);
+    const isThere = (traceId: string, { isSettled }: Expected): boolean => stored.has(traceId) || ends.has(traceId) || (!isSettled && begins.has(traceId));
+    const rows = new Map<string, Expected>();
+    let lost = 0;
+    for (const [traceId, expected] of what === "database" ? before.rows : copy.book.rows) {
+      // what the database has of a call stays
+      if (isThere(traceId, expected)) rows.set(traceId, stored.has(traceId) ? (before.rows.get(traceId) ?? expected) : expected);
+      else lost += 1;
+    }
+    if (what !== "database" && !copy.isDatabaseFirst && lost > 0) throw new Error(`${lost} calls that had ended before the copy are not in it`);
+    // later calls are there where the database that stayed has them
+    if (what === "folder") for (const [traceId, expected] of before.rows) if (!rows.has(traceId) && stored.has(traceId)) rows.set(traceId, expected);
+    this.#book = { rows, counted: what === "database" ? before.counted : new Map(copy.book.counted) };
+    // how far it was shipped is kept once a second, and at the end
+    const isToldOf = this.#disturbances === copy.disturbances;
+    if (what === "database") this.#lostRows += isToldOf ? lost : 0;
+    else {
+      this.#lostRows = 0;
+      if (isToldOf) this.#copiedMs = copy.takenMs;
+    }
+  }
+  /** Rows that neither of the two has any more since the database was restored; the next start has to say so. */
+  #lostRows = 0;
+  /** When the copy was made that was restored last; null: none was, or the disk was full meanwhile. */
+  #copiedMs: number | null = null;
+  /** Kills and full disks. */
+  #disturbances = 0;
+
+  /** The disk takes so many bytes more. */
+  fill(room: number): void {
+    this.machine.room = room;
+    this.#disturbances += 1;
+  }
+
+  /** The disk takes rows again, and what waited in memory is written. */
+  async makeRoom(): Promise<void> {
+    this.machine.room = Number.POSITIVE_INFINITY;
+    for (const { ledger } of this.gateways) await until(() => ledger.standing().fault === null && ledger.standing().waitingRows === 0, "the disk is written to again");
+  }
+
+  /** Everything is well again, and everything that was written gets where it goes. */
+  async finish(): Promise<void> {
+    this.#database.mood = "up";
+    await this.makeRoom();
+    while (this.gateways.length > 0) await this.stop(this.gateways[0]!);
+    await this.start();
+    const gateway = this.gateways[0]!;
+    await until(() => gateway.ledger.standing().unshippedBytes === 0 && slotsOf(this.#folder).every((slot) => slot === "0" || segmentsOf(join(this.#folder, slot)).length === 0), "all rows are shipped");
+    this.#judgeTold();
+    await this.stop(gateway);
+    await Promise.all(this.#ended);
+    await this.#judgeRows();
+  }
+
+  #judgeTold(): void {
+    const told = [...this.#told, ...this.gateways.flatMap((gateway) => gateway.told)];
+    const copiedMs = this.#copiedMs;
+    const isTold = (last: unknown): boolean => last === null || Date.parse(last as string) <= copiedMs!;
+    if (copiedMs !== null && !told.some(({ words, fields }) => words.includes("is a copy") && isTold(fields["last_call"]))) throw new Error(`no start has told that the folder was a copy: ${JSON.stringify(told)}`);
+    const lost = sum(told.filter(({ words }) => words.includes("are lost unless")).map(({ fields }) => Number(fields["lost"])));
+    if (lost < this.#lostRows) throw new Error(`${this.#lostRows} rows went with the restore of the database, and the starts have told of ${lost}: ${JSON.stringify(told)}`);
+  }
+  /** By gateways that have ended. */
+  readonly #told: { readonly words: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
+
+  #forget(gateway: Gateway, wasCounting: boolean): void {
+    this.#told.push(...gateway.told);
+    this.gateways.splice(this.gateways.indexOf(gateway), 1);
+    // the one that was first keeps its counts alone
+    if (!wasCounting) for (const traceId of gateway.besides) this.#book.counted.delete(traceId);
+  }
+
+  /** Of those that are left one has the counts within a moment, and knows what the one that ended had counted. */
+  async #judgeTakeover(wasCounting: boolean): Promise<void> {
+    if (!wasCounting || this.gateways.length === 0) return;
+    await until(() => this.gateways.some((gateway) => this.machine.isCounting(gateway)), "the counts are taken over");
+    const next = this.gateways.find((gateway) => this.machine.isCounting(gateway))!;
+    next.besides.clear();
+    if (this.gateways.length === 1) this.#judgeCounts(next, "after a takeover");
+  }
+
+  #count(gateway: Gateway, traceId: string, user: string, units: Units): void {
+    this.#book.counted.set(traceId, { ...units, user });
+    if (!this.machine.isCounting(gateway)) gateway.besides.add(traceId);
+  }
+
+  #unsure(traceId: string): void {
+    if (this.#onFull === "refuse") return;
+    this.#maybe.add(traceId);
+    this.#isCountExact = false;
+  }
+
+  #judgeCounts({ limits }: Gateway, when: string): void {
+    if (!this.#isCountExact) return;
+    const calls = [...this.#book.counted.values()];
+    const expected = { requests: calls.length, nano_usd: sum(calls.map(({ nanoUsd }) => nanoUsd)), ...Object.fromEntries(USERS.map((user) => [user, sum(calls.filter((call) => call.user === user).map(({ tokens }) => tokens))])) };
+    const used = (of: typeof account.requests): number => (limits.standing(of) as { readonly used: number }).used;
+    const found = { requests: used(account.requests), nano_usd: used(account.nano_usd), ...Object.fromEntries(USERS.map((user) => [user, used(account.tokens[user]!)])) };
+    if (JSON.stringify(found) !== JSON.stringify(expected)) throw new Error(`${when} limits count ${JSON.stringify(found)}, and the book says ${JSON.stringify(expected)}`);
+  }
+
+  async #judgeRows(): Promise<void> {
+    const found = await this.#database.calls();
+    const stored = new Map(found.map((call) => [call.traceId, call]));
+    for (const [traceId, { tokens, isSettled }] of this.#book.rows) {
+      const row = stored.get(traceId);
+      if (row === undefined) throw new Error(`a call of ${tokens} tokens has no row (${isSettled ? "a client saw its end" : "it was under way at a kill"})`);
+      if (row.tokens !== tokens || row.isSettled !== isSettled) throw new Error(`a call has ${row.tokens} tokens, settled: ${row.isSettled}; the book says ${tokens}, ${isSettled}`);
+    }
+    for (const { traceId } of found) if (!this.#book.rows.has(traceId) && !this.#maybe.has(traceId)) throw new Error("a row is of a call that is in no book");
+    const sums = await this.#database.sums();
+    const rows = { calls: found.length, tokens: sum(found.map(({ tokens }) => tokens)) };
+    if (JSON.stringify(sums) !== JSON.stringify(rows)) throw new Error(`the sums have ${JSON.stringify(sums)}, and the rows ${JSON.stringify(rows)}`);
+  }
+}
+
+function admit(admission: CallAdmission, user: string, tokens: number): Admitted {
+  const result = admission.begin([account.requests, account.tokens[user]!, account.nano_usd], { requests: 1, bound: ({ unit }) => (unit === "tokens" ? tokens : unitsOf(tokens).nanoUsd) }, false);
+  if (result instanceof Promise || isRefused(result)) throw new Error("there is room for all");
+  return result;
+}
+
+function unitsOf(tokens: number): Units {
+  return { tokens, nanoUsd: tokens * 1000 };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+
+/** Ids of calls whose end, or whose beginning, stands in a journal of the folder. */
+function journalled(folder: string): { readonly ends: ReadonlySet<string>; readonly begins: ReadonlySet<string> } {
+  const ends = new Set<string>();
+  const begins = new Set<string>();
+  for (const slot of slotsOf(folder)) {
+    for (const segment of segmentsOf(join(folder, slot))) {
+      const bytes = readFileSync(segmentPath(join(folder, slot), segment));
+      for (let at = 0; at < bytes.length; ) {
+        const entry = readEntry(bytes, at);
+        if (typeof entry !== "object") break;
+        at = entry.end;
+        if (entry.kind === "heading") continue;
+        (entry.kind === "opening" ? begins : ends).add((JSON.parse(entry.text) as CallRecord).traceId);
+      }
+    }
+  }
+  return { ends, begins };
+}
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  for (const endsMs = performance.now() + WAIT_MS; !holds(); await Bun.sleep(1)) if (performance.now() > endsMs) throw new Error(`not within ${WAIT_MS} ms: ${what}`);
+}
