@@ -61,27 +61,30 @@ async function attempt(filled: () => ChatRequest | Promise<ChatRequest>, resolve
     const response = provider.followUp === undefined ? first : await followedAnswer(first, decode, resolved, call, (next) => sendChecked(next, resolved, call, scope, record));
     return { response, decode, attempt: record };
   } catch (thrown) {
-    throw closeAttempt(record, thrown, resolved, call);
+    throw closeAttempt(record, thrown, { resolved, scope }, call);
   }
 }
 
 /** Throws what a status that is no success means. */
 async function sendChecked(request: UpstreamRequest, resolved: Resolved, call: Call, scope: AttemptScope, record: Attempt): Promise<UpstreamResponse> {
   const response = await call.waiting(send(request, resolved, call, scope, record));
+  const isFirst = record.headMs === null;
   record.headMs ??= call.elapsedMs();
   record.status = response.status;
+  // what follows up a request that was taken takes nothing back
+  if (isFirst) scope.take(record, response.status >= 200 && response.status <= 299);
   if (response.status < 200 || response.status > 299) throw await refusal(response, resolved, call, scope, record);
   return response;
 }
 
-async function send(request: UpstreamRequest, { provider, target }: Resolved, call: Call, { limits, signal }: AttemptScope, { spanId }: Attempt): Promise<UpstreamResponse> {
+async function send(request: UpstreamRequest, { provider, target }: Resolved, call: Call, scope: AttemptScope, record: Attempt): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;
   const signing = provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
-  const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(spanId));
+  const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(record.spanId));
   const pinnedAddress = target.guardedField === null ? undefined : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField })).pinnedAddress;
-  const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = limits;
+  const { limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs }, signal } = scope;
   const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
-  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal, pinnedAddress, partition });
+  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal, pinnedAddress, partition, onSent: (isSent) => scope.take(record, isSent) });
 }
 
 /** Behind the signature, which has no part in it. A header of that name that the caller set for the provider stays. */
@@ -109,8 +112,10 @@ function setAsideRefused({ class: reason }: UpstreamFailure, resolved: Pick<Reso
 }
 
 /** Ends an attempt that failed, whenever it did; gives the error that the call fails with. */
-export function closeAttempt(record: Attempt, thrown: unknown, resolved: Resolved, call: Call): unknown {
+export function closeAttempt(record: Attempt, thrown: unknown, { resolved, scope }: { readonly resolved: Resolved; readonly scope: AttemptScope }, call: Call): unknown {
   if (thrown instanceof StreamError) {
+    // the provider's own error before anything was generated is a refusal, whatever the head of its answer said
+    if (scope.usage() === null) scope.take(record, false);
     setAsideRefused(thrown.failure, resolved, call);
     record.retryAfterMs = thrown.failure.retryAfterMs ?? null;
   }

@@ -55,12 +55,6 @@ export interface PricedAttempt {
   readonly resolved: Pick<Resolved, "provider" | "target">;
 }
 
-/** Charges what a target made and a guard does not let out, and notes it as the call's usage: no other attempt follows. */
-export function chargeUntold(call: Call, { fitted, resolved }: PricedAttempt, usage: Usage, isEstimated: boolean): void {
-  call.noteUsage(usage, isEstimated);
-  charge(call, fitted.request, resolved, usage);
-}
-
 function costAt(usage: Usage, price: CurrentPrice | null): CallCost | null {
   const nanoUsd = price === null ? null : costOf(usage, price.rates);
   return nanoUsd === null ? null : { nanoUsd, priceId: price!.id };

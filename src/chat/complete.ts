@@ -1,7 +1,6 @@
 // The one engine of decisions 7: takes what the plan says, tries it, and goes on until something has been won or there is nothing left. What an attempt is
 // (a whole answer, or a stream up to its first content) is handed in.
 import type { GuardPolicy } from "../auth/guarded-text.ts";
-import type { Usage } from "../core/chat.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { type Attempt, toldAttempt } from "../core/record.ts";
 import type { Hedge, Route } from "../core/route.ts";
@@ -13,10 +12,9 @@ import type { Admitted } from "../admission/call-admission.ts";
 import type { LimitedCall } from "../admission/limited-call.ts";
 import { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
-import { charge } from "./call-price.ts";
 import { demandOf, usedOf } from "./demand.ts";
 import type { FittedRequest } from "./fit.ts";
-import { chargeLeft, leftUsage, noteUsage } from "./left-usage.ts";
+import { chargeLeft, noteUsage, usageOf } from "./attempt-usage.ts";
 import { lendCredential } from "./lend-credential.ts";
 import type { Prepared, Ready, RouteCandidate } from "./legs.ts";
 import { pause } from "./pause.ts";
@@ -47,8 +45,6 @@ export interface Attempting<T> {
   readonly run: (tried: Tried) => Promise<T>;
   /** Nothing at all was generated: tried again, and handed on where nothing better comes (decisions 7.1). */
   readonly isEmpty: (answer: T) => boolean;
-  /** What the provider says that the answer used; null: nothing is known. */
-  readonly usage: (answer: T) => Usage | null;
   /** Lets go of what came too late. */
   readonly discard: (answer: T) => void;
 }
@@ -74,7 +70,7 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
     const control: Control = {};
     try {
       const won = await (hedge === null ? attemptOnce(candidate, call, attempting, control) : hedged(candidate, hedge, plan, call, attempting, control));
-      if (empty !== null) leaveBehind(empty, call, attempting);
+      if (empty !== null) leaveBehind(empty, attempting);
       if (!attempting.isEmpty(won.answer)) return won;
       empty = won;
       // it has ended: its place is free for the next
@@ -82,11 +78,13 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
       failure = { kind: "retryable", retryAfterMs: null };
     } catch (thrown) {
       if (thrown instanceof RefusedTarget) {
+        // what had to wait for a place may find that the call is over
+        call.signal.throwIfAborted();
         if (thrown.reason !== null) failures.add(thrown.reason, asGatewayError(thrown.reason).code, false);
         failure = { kind: "refused", retryAfterMs: null };
         continue;
       }
-      if (empty !== null) leaveBehind(empty, call, attempting);
+      if (empty !== null) leaveBehind(empty, attempting);
       empty = null;
       // what has ended the whole call is what its client is told
       if (call.signal.aborted) throw withAttempts(thrown, call);
@@ -106,9 +104,7 @@ function served({ route }: RouteCandidate, before: Route | null, call: Call): Ro
 }
 
 /** The upstream answered, so its health is good; the attempts say why there was another one. */
-function leaveBehind<T>({ answer, tried }: Won<T>, call: Call, { discard, usage }: Attempting<T>): void {
-  const used = usage(answer);
-  if (used !== null) charge(call, tried.fitted.request, tried.resolved, used);
+function leaveBehind<T>({ answer, tried }: Won<T>, { discard }: Attempting<T>): void {
   for (const attempt of tried.scope.attempts) attempt.code = "upstream_incomplete";
   discard(answer);
 }
@@ -278,7 +274,7 @@ async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: At
   }
   const scope = new AttemptScope(call, route.timeouts);
   control.scope = scope;
-  admitted?.called(() => usedOf(scope.usage() ?? leftUsage(fitted.request, scope), fitted, resolved, call));
+  admitted?.called(() => usedOf(usageOf(fitted.request, scope)?.usage ?? null, fitted, resolved, call));
   const left = (): void => {
     noteUsage(fitted.request, scope);
     chargeLeft(call, { fitted, resolved }, scope);

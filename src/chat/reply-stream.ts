@@ -14,7 +14,7 @@ import { attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
 import type { RoundPart } from "./tools/answer-thread.ts";
-import { charge } from "./call-price.ts";
+import { chargeAttempt, streamUsage } from "./attempt-usage.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import type { Resolved } from "./resolve.ts";
@@ -40,7 +40,7 @@ export interface BegunStream {
 
 /** `begin`: of an answer over several rounds, what one attempt at its next round adds. */
 export function streaming(call: Call, begin: () => RoundPart | null = () => null): Attempting<BegunStream> {
-  return { run: (tried) => tryStream(tried, call, begin()), isEmpty: ({ grammar }) => grammar.isEmpty, usage: ({ grammar }) => grammar.reportedUsage, discard: ({ stream }) => stream.cancel() };
+  return { run: (tried) => tryStream(tried, call, begin()), isEmpty: ({ grammar }) => grammar.isEmpty, discard: ({ stream }) => stream.cancel() };
 }
 
 /** One attempt at a stream, up to its first content or its end. Throws GatewayError. */
@@ -50,8 +50,8 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
   const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage, outputGuards.length === 0 ? null : new StreamGuard(outputGuards, call.policies!.guardSpoke), part);
   const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
   scope.reported = () => grammar.reportedUsage;
-  scope.usage = () => grammar.reportedUsage ?? (grammar.hasGenerated ? usage() : null);
-  scope.isUnshown = true;
+  scope.usage = () => streamUsage(fitted.request, grammar)?.usage ?? null;
+  scope.isEstimated = () => streamUsage(fitted.request, grammar)?.isEstimated ?? true;
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
@@ -72,12 +72,11 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
     if (failure !== undefined) throw failure;
     const elapsedMs = call.elapsedMs();
     for (const attempt of scope.attempts) attempt.firstContentMs = elapsedMs;
-    scope.isUnshown = false;
     return { stream, grammar, part, held, usage };
   } catch (thrown) {
     stream.cancel();
     const record = scope.attempts.at(-1);
-    throw record === undefined ? thrown : closeAttempt(record, thrown, resolved, call);
+    throw record === undefined ? thrown : closeAttempt(record, thrown, tried, call);
   }
 }
 
@@ -170,21 +169,20 @@ function sendingOf({ answer, tried, settle }: Won<BegunStream>, call: Call): Sen
     },
     fail(thrown) {
       stream.cancel();
-      return closeAttempt(tried.scope.attempts.at(-1)!, thrown, tried.resolved, call);
+      return closeAttempt(tried.scope.attempts.at(-1)!, thrown, tried, call);
     },
     note: () => noteStream({ answer, tried }, call),
   };
 }
 
 /** Notes in the record what a stream has said and used by now, and charges it. */
-export function noteStream({ answer: { grammar, usage }, tried }: Pick<Won<BegunStream>, "answer" | "tried">, call: Call): void {
+export function noteStream({ answer: { grammar }, tried }: Pick<Won<BegunStream>, "answer" | "tried">, call: Call): void {
   const { record } = call;
   record.finishReasons = [...grammar.finishReasons];
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];
   record.finishInferred ||= grammar.isFinishInferred;
-  const reported = grammar.reportedUsage;
-  const used = reported ?? (grammar.hasGenerated ? usage() : null);
+  const used = streamUsage(tried.fitted.request, grammar);
   if (used === null) return;
-  call.noteUsage(used, reported === null);
-  charge(call, tried.fitted.request, tried.resolved, used);
+  call.noteUsage(used.usage, used.isEstimated);
+  chargeAttempt(call, tried, tried.scope, used);
 }

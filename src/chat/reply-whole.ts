@@ -6,9 +6,8 @@ import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { allOf, attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
-import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
-import { charge, chargeUntold } from "./call-price.ts";
+import { chargeAttempt } from "./attempt-usage.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import { mergedAnswer } from "./fan-out.ts";
 import { guardedAnswer } from "./guard-answer.ts";
@@ -17,23 +16,26 @@ import { wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 
 /** `isRound`: it is one of several, whose calls are told apart behind it. */
 export function whole(call: Call, isRound = false): Attempting<WholeAnswer> {
-  return { run: (tried) => tryWhole(tried, call, isRound), isEmpty: (answer) => answer.isEmpty, usage: ({ usage, usageEstimated }) => (usageEstimated ? null : usage), discard: () => {} };
+  return { run: (tried) => tryWhole(tried, call, isRound), isEmpty: (answer) => answer.isEmpty, discard: () => {} };
 }
 
 /** One attempt at a plain answer. Throws GatewayError. */
 async function tryWhole(tried: Tried, call: Call, isRound: boolean): Promise<WholeAnswer> {
   const { fitted, resolved, route, scope } = tried;
   const opened = await allOf(attempts(fitted.request, resolved, call, scope), scope);
-  const answers = opened.length === 1 ? [await decoded(opened[0]!, resolved, call)] : await allDecoded(opened, resolved, call, scope);
+  const answers = opened.length === 1 ? [await decoded(opened[0]!, tried, call)] : await allDecoded(opened, tried, call);
   scope.reported = (index) => strictUsage(answers[index]?.usage);
   try {
     const frame = answerFrame(call, fitted, resolved, route);
     const made = wholeAnswer(mergedAnswer(answers), isRound ? { ...frame, legacyFunctions: false } : frame, (generated) => estimatedUsage(fitted.request.messages, generated));
     if (answers.length === 1) scope.reported = () => (made.usageEstimated ? null : made.usage);
     scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
+    scope.isEstimated = () => made.usageEstimated;
+    // its client has left, and it was read on for what it used
+    call.signal.throwIfAborted();
     return tried.outputGuards.length === 0 ? made : await guarded(made, tried, call);
   } catch (thrown) {
-    throw closeAttempt(opened[0]!.attempt, thrown, resolved, call);
+    throw closeAttempt(opened[0]!.attempt, thrown, tried, call);
   }
 }
 
@@ -42,31 +44,32 @@ async function guarded(answer: WholeAnswer, tried: Tried, call: Call): Promise<W
   try {
     return await guardedAnswer(answer, tried.outputGuards, call.policies!.guardSpoke);
   } catch (thrown) {
-    chargeUntold(call, tried, answer.usage, answer.usageEstimated);
+    call.noteUsage(answer.usage, answer.usageEstimated);
     throw thrown;
   }
 }
 
 /** The first failure ends the others. */
-async function allDecoded(opened: readonly OpenAnswer[], resolved: Tried["resolved"], call: Call, scope: AttemptScope): Promise<readonly ChatAnswer[]> {
+async function allDecoded(opened: readonly OpenAnswer[], tried: Tried, call: Call): Promise<readonly ChatAnswer[]> {
   try {
-    return await Promise.all(opened.map((open) => decoded(open, resolved, call)));
+    return await Promise.all(opened.map((open) => decoded(open, tried, call)));
   } catch (thrown) {
     for (const { response } of opened) response.body.cancel();
-    scope.end(thrown);
+    tried.scope.end(thrown);
     throw thrown;
   }
 }
 
-async function decoded({ response, decode, attempt }: OpenAnswer, resolved: Tried["resolved"], call: Call): Promise<ChatAnswer> {
+async function decoded({ response, decode, attempt }: OpenAnswer, { resolved, scope }: Tried, call: Call): Promise<ChatAnswer> {
   try {
-    const answer = resolved.provider.decodeResponse(await call.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes)), decode);
+    const answer = resolved.provider.decodeResponse(await call.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes, scope.goesOn)), decode);
     // beside others it would be missing in silence
     if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
     return answer;
   } catch (thrown) {
     response.body.cancel();
-    throw closeAttempt(attempt, thrown, resolved, call);
+    // whatever became of an answer that was read on, its client has left
+    throw closeAttempt(attempt, call.signal.aborted ? call.signal.reason : thrown, { resolved, scope }, call);
   }
 }
 
@@ -83,7 +86,7 @@ export function noteWhole({ answer, tried }: Won<WholeAnswer>, call: Call): void
   record.finishReasons = [...answer.finishReasons];
   record.nativeFinishReasons = [...answer.nativeFinishReasons];
   call.noteUsage(answer.usage, answer.usageEstimated);
-  charge(call, tried.fitted.request, tried.resolved, answer.usage);
+  chargeAttempt(call, tried, tried.scope, answer);
   for (const attempt of tried.scope.attempts) attempt.firstContentMs = attempt.totalMs = call.elapsedMs();
 }
 

@@ -9,14 +9,14 @@ export function tooLarge(maxBytes: number): UpstreamFault {
 }
 
 /** What is left of the body as UTF-8, without a byte order mark, wrong bytes replaced. Over the bound it calls `stop` with the fault and throws it. */
-export async function textOf(body: Pick<UpstreamBody, "read">, maxBytes: number, stop: (fault: UpstreamFault) => void): Promise<string> {
+export async function textOf(body: Pick<UpstreamBody, "read">, maxBytes: number, stop: (fault: UpstreamFault) => void, goesOn?: (bytes: number) => boolean): Promise<string> {
   let first: Uint8Array | undefined = undefined;
   let more: Uint8Array[] | undefined = undefined;
   let length = 0;
   for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
     length += bytes.length;
-    if (length > maxBytes) {
-      const fault = tooLarge(maxBytes);
+    if (length > maxBytes || goesOn?.(length) === false) {
+      const fault = tooLarge(Math.min(length, maxBytes));
       stop(fault);
       throw fault;
     }

@@ -8,6 +8,8 @@ import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 export interface ConnectionOwner {
   /** Only now something can be written; over TLS the certificate has been checked. */
   connected(connection: Connection): void;
+  /** The kernel has taken the rest of what `write` could not hand over at once. */
+  sent?(connection: Connection): void;
   /** The bytes are the owner's to keep and to change. */
   received(connection: Connection, bytes: Buffer): void;
   /** The peer has closed in order (FIN); `closed` follows. */
@@ -147,6 +149,7 @@ export class Connection {
     const written = this.#socket.write(this.#unsent);
     if (written < 0) return;
     this.#unsent = written < this.#unsent.length ? this.#unsent.subarray(written) : undefined;
+    if (this.#unsent === undefined && this.#state === "open") this.owner.sent?.(this);
   }
 
   failed(error: Error): void {

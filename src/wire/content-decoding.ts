@@ -43,8 +43,8 @@ class DecodedBody implements UpstreamBody {
     }
   }
 
-  text(maxBytes: number): Promise<string> {
-    return textOf(this, maxBytes, (fault) => this.#stop(fault));
+  text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
+    return textOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
   cancel(): void {

@@ -100,6 +100,11 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#state = "waiting for the head";
     this.#sentMs = this.#clock.start(this.#call.firstByteTimeoutMs);
     if (!connection.write(this.#request as EncodedRequest)) this.#lose("EPIPE");
+    else if (!connection.hasUnsent) this.sent();
+  }
+
+  sent(): void {
+    this.#call.onSent?.(true);
   }
 
   received(connection: Connection, bytes: Buffer): void {
@@ -186,6 +191,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     if (this.#state === "body") return this.#fail(new UpstreamFault("cut", `the provider's answer broke off (${code})`));
     const isStale = this.#isReused && !this.#parser.started && (this.#state === "connecting" || performance.now() - this.#sentMs < STALE_CONNECTION_WINDOW_MS);
     if (!isStale) return this.#stop(new UpstreamFault("connection", `the provider could not be reached (${code})`));
+    this.#call.onSent?.(false);
     this.#dropConnection();
     this.#connect();
   }
@@ -254,10 +260,10 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     });
   }
 
-  text(maxBytes: number): Promise<string> {
+  text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
     const knownBytes = this.#parser.contentLength;
     if (this.#stopped() === undefined && knownBytes !== undefined && knownBytes - this.#takenBytes > maxBytes) this.#stop(tooLarge(maxBytes));
-    return textOf(this, maxBytes, (fault) => this.#stop(fault));
+    return textOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
   cancel(): void {

@@ -72,6 +72,7 @@ export function createFetchUpstream(options: FetchUpstreamOptions = {}): Upstrea
       init.signal = exchange.abort.signal;
       init.session = session;
       const startedMs = exchange.expectHead();
+      call.onSent?.(true);
       try {
         return exchange.answer(await fetch(url, init));
       } catch (thrown) {
@@ -161,6 +162,8 @@ class Exchange implements UpstreamBody, Waiting {
     // Without a code it is fetch that refuses our own request, such as a line break in a header.
     if (code === undefined || code.startsWith("ERR_INVALID_")) return thrown;
     if (MALFORMED_CODES.has(code)) return new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown);
+    // one that was reset was there
+    if (code !== "ECONNRESET") this.#call.onSent?.(false);
     return new UpstreamFault("connection", `the provider could not be reached (${code})`, thrown);
   }
 
@@ -219,14 +222,14 @@ class Exchange implements UpstreamBody, Waiting {
     return null;
   }
 
-  async text(maxBytes: number): Promise<string> {
+  async text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
     if (this.stopped) throw this.#reason;
     if (this.#state === "ended") return "";
     if (this.#knownBytes !== undefined && this.#reader === undefined) {
       if (this.#knownBytes > maxBytes) throw this.#stop(tooLarge(maxBytes));
       if (this.#knownBytes <= ONE_GO_BYTES) return this.#textInOneGo();
     }
-    return textOf(this, maxBytes, (fault) => this.#stop(fault));
+    return textOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
   async #textInOneGo(): Promise<string> {

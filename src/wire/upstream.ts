@@ -27,6 +27,11 @@ export interface UpstreamCall extends UpstreamLimits {
    * same partition, because an answer that a peer frames wrongly reaches whoever asks next on its connection.
    */
   readonly partition: string;
+  /**
+   * Told when the last byte of the request has been handed to the system on an established connection, and with false when that turns out to have been a stale connection. The client over fetch cannot
+   * see connections: it says so when it hands the request over, and takes it back where there was no connection.
+   */
+  readonly onSent?: ((isSent: boolean) => void) | undefined;
   /** An address that the address guard has checked: connect to it, with the URL's host in Host and SNI. */
   readonly pinnedAddress?: string | undefined;
 }
@@ -42,8 +47,8 @@ export interface UpstreamResponse {
 export interface UpstreamBody {
   /** The next bytes, or null at the end. Waits for the reader: nothing is read ahead beyond one buffer. Throws UpstreamFault, or the signal's reason. */
   read(): Promise<Uint8Array | null>;
-  /** The whole body as UTF-8 text. Throws UpstreamFault `too_large` above `maxBytes` (decompressed). */
-  text(maxBytes: number): Promise<string>;
+  /** The whole body as UTF-8 text. Throws UpstreamFault `too_large` above `maxBytes` (decompressed), and where `goesOn`, which hears how many bytes there are after each read, says false. */
+  text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string>;
   /** Ends the connection; safe to call twice and after the end. */
   cancel(): void;
 }

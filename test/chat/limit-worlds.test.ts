@@ -51,11 +51,21 @@ function watched(store: LimitStore, over: string[], waitMs: number | null): Limi
   };
 }
 
-function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>): void {
+/** `unscoped`: ids of limits that bound all calls alike. */
+function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>, unscoped: ReadonlySet<string>): void {
   if (limits.open() !== 0) throw new Error(`${limits.open()} reservations are open`);
   for (const { record } of outcomes) {
     const open = record?.limits.find(({ settled }) => settled === null);
     if (open !== undefined) throw new Error(`${open.id} is not settled in the record`);
+  }
+  for (const { record, attempts } of outcomes) {
+    if (record === undefined) continue;
+    // what reached an upstream that did not refuse it is used, and each attempt is charged once
+    const charged = record.attempts.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0);
+    const whole = record.limits.find(({ id, unit, value, refused }) => unit === "tokens" && value === "" && refused === undefined && unscoped.has(id));
+    if (whole !== undefined && whole.settled !== charged) throw new Error(`${whole.id}: ${whole.settled} are settled, and the attempts used ${charged}: ${JSON.stringify(record.attempts)}`);
+    const unpaid = attempts.findIndex(({ fault: { kind } }, index) => kind === "ok" && (record.attempts[index]?.usage?.prompt_tokens ?? 0) === 0);
+    if (unpaid >= 0) throw new Error(`attempt ${unpaid + 1} reached its upstream and is not charged: ${JSON.stringify(record.attempts[unpaid])}`);
   }
   for (const { record } of outcomes) {
     if (record?.status !== 200 || record.attempts.length !== 1) continue;
@@ -100,7 +110,8 @@ test.each([["at once", [null]], ["over a network", [1, 20, 90]]] as const)("[d4.
       const accounts = new Map<string, Account>();
       try {
         const ran = await run(world, time, remembered(set, accounts), (store) => watched(store, over, waitMs));
-        judge(ran, accounts.values());
+        const unscoped = new Set([...accounts.values()].filter(({ rule }) => Object.keys(rule.scope).length === 0).map(({ rule: { id } }) => id));
+        judge(ran, accounts.values(), unscoped);
         expect(over).toEqual([]);
         refusals += ran.outcomes.filter(({ record }) => record?.code === "rate_limit_exceeded").length;
       } finally {

@@ -9,6 +9,7 @@ import { CLOSE_MS, MEGABYTE, faultKind, faultOf, post, readAll, send } from "./u
 
 export function upstreamConnectionSuite(client: UpstreamClient): void {
   connectionSuite(client);
+  sendingSuite(client);
   cancellationSuite(client);
   reuseSuite(client);
   partitionSuite(client);
@@ -49,6 +50,42 @@ const connectionSuite = (client: UpstreamClient): void =>
         }
       });
     }
+  });
+
+/** What a call is told of its request: whether it is with the provider. */
+const sendingSuite = (client: UpstreamClient): void =>
+  describe("sending", () => {
+    test("[d4.2] what has been handed over is told before the head comes, and is not taken back by a call that ends", async () => {
+      const told: boolean[] = [];
+      const leaving = new AbortController();
+      await using server = await rawServer(() => {
+        expect(told).toEqual([true]);
+        leaving.abort(new Error("the client left"));
+      });
+      await send(client, server.url, { signal: leaving.signal, onSent: (isSent) => told.push(isSent) }).catch(() => {});
+      expect(told).toEqual([true]);
+    });
+
+    test("[d4.2] where there was no connection, nothing has been handed over in the end", async () => {
+      const server = await answering(plain("{}"));
+      await server[Symbol.asyncDispose]();
+      for (const url of [server.url, "http://no-such-host.invalid/v1"]) {
+        const told: boolean[] = [];
+        await send(client, url, { onSent: (isSent) => told.push(isSent) }).catch(() => {});
+        expect(told.at(-1) ?? false).toBe(false);
+      }
+    });
+
+    test("[d7.7] the reader of a text may end it after each read", async () => {
+      await using server = await rawServer((socket) => {
+        socket.write(CHUNKED_HEAD);
+        flood(socket, Buffer.from(chunk("x".repeat(16_384))));
+      });
+      const seen: number[] = [];
+      const response = await send(client, server.url);
+      const fault = await faultOf(response.body.text(64 * MEGABYTE, (bytes) => seen.push(bytes) < 3));
+      expect([fault.kind, seen.length]).toEqual(["too_large", 3]);
+    });
   });
 
 const cancellationSuite = (client: UpstreamClient): void =>

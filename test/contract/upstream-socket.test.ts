@@ -143,6 +143,47 @@ describe("requests", () => {
     expect(server.requests[0]?.head).toContain(`\r\nHost: localhost:${server.port}`);
   });
 
+  test("[d4.2] say that a request has been handed over when the system has taken its last byte, and not before", async () => {
+    const told: boolean[] = [];
+    let isReading = false;
+    const server = createServer((socket) => {
+      socket.pause();
+      // it takes the request only when the test says so
+      const look = setInterval(() => {
+        if (!isReading) return;
+        clearInterval(look);
+        socket.resume();
+        socket.on("data", () => {});
+      }, 5);
+      socket.on("error", () => {});
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const leaving = new AbortController();
+    const url = `http://127.0.0.1:${(server.address() as { readonly port: number }).port}/v1`;
+    const call = { connectTimeoutMs: 5_000, firstByteTimeoutMs: 60_000, betweenBytesTimeoutMs: 60_000, signal: leaving.signal, partition: "p", onSent: (isSent: boolean) => void told.push(isSent) };
+    const sending = createSocketUpstream().send({ url, headers: {}, body: "x".repeat(64 * MEGABYTE) }, call).catch(() => {});
+    await Bun.sleep(100);
+    expect(told).toEqual([]);
+    isReading = true;
+    while (told.length === 0) await Bun.sleep(1);
+    expect(told).toEqual([true]);
+    leaving.abort(new Error("the client left"));
+    await sending;
+    server.close();
+  }, 60_000);
+
+  test("[d4.2] take that back where a connection that had served before turns out to be stale, until the repetition has been handed over", async () => {
+    const told: boolean[] = [];
+    await using server = await rawServer((socket, { connection, number }) => {
+      if (connection === 1 && number > 1) socket.resetAndDestroy();
+      else socket.write(plain("{}"));
+    });
+    const client = createSocketUpstream();
+    await post(client, server.url);
+    await post(client, server.url, { onSent: (isSent) => told.push(isSent) });
+    expect(told).toEqual([true, false, true]);
+  });
+
   test("cannot go through a proxy, and the client says so when it is made", () => {
     expect(() => createSocketUpstream({ proxy: "http://127.0.0.1:3128" })).toThrow("proxy");
   });

@@ -88,6 +88,8 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
     await waited(call.connectTimeoutMs, call);
     throw timeout(`connect: the provider took no connection within ${call.connectTimeoutMs} ms`);
   }
+  // a request to a port at which nothing listens goes nowhere
+  if (fault.kind !== "refused") call.onSent?.(true);
   if (fault.kind === "stall" || ("delayMs" in fault && (fault.delayMs ?? 0) >= call.firstByteTimeoutMs)) {
     await waited(call.firstByteTimeoutMs, call);
     throw timeout(`first byte: the provider sent no head within ${call.firstByteTimeoutMs} ms`);

@@ -204,26 +204,28 @@ describe("a client that always leaves before the first content", () => {
     if (abort) setTimeout(() => leaving.abort(), 40);
     const response = await gateway.chat({ model: "up0:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...fields }, { signal: leaving.signal });
     await response.text().catch(() => {});
-    await Bun.sleep(20);
+    while (gateway.records.length === 0) await Bun.sleep(1);
     expectNothingOpen(gateway);
     const { limits, cost, usage, usageSource } = gateway.records.at(-1)!;
     return [limits.map(({ settled }) => settled), cost?.nanoUsd ?? 0, usage?.prompt_tokens ?? null, usageSource];
   };
   test.each([
-    ["a plain call whose head had come", { kind: "ok", gapMs: 300 }, {}, [[6, 6_000], 6_000, 6, "estimated"]],
-    ["a plain call whose head had not come", { kind: "ok", delayMs: 300 }, {}, [[0, 0], 0, null, null]],
+    ["a plain call whose answer has begun, by the provider's figures", { kind: "ok", gapMs: 100 }, {}, [[8, 11_000], 11_000, 5, "provider"]],
+    ["a plain call whose head had not come", { kind: "ok", delayMs: 300 }, {}, [[6, 6_000], 6_000, 6, "estimated"]],
     ["a stream whose head had come", { kind: "falls_silent", words: 0 }, { stream: true }, [[6, 6_000], 6_000, 6, "estimated"]],
-    ["a stream whose head had not come", { kind: "stall" }, { stream: true }, [[0, 0], 0, null, null]],
+    ["a stream whose head had not come", { kind: "stall" }, { stream: true }, [[6, 6_000], 6_000, 6, "estimated"]],
+    ["a call that had no connection so far, which pays nothing", { kind: "no_connection" }, { stream: true }, [[0, 0], 0, null, null]],
     ["a stream with content", { kind: "ok", words: 10, gapMs: 25 }, { stream: true }, null],
-  ] as const)("[d4.2 d7.7] pays for its prompt once the provider had begun to answer: %s", async (_, fault, fields, expected) => {
+  ] as const)("[d4.2 d7.7] pays for what had reached the provider: %s", async (_, fault, fields, expected) => {
     const seen = await left(fault, fields);
     if (expected !== null) expect(seen).toEqual(expected as unknown as typeof seen);
     else expect(seen).toMatchObject([[expect.any(Number), expect.any(Number)], expect.any(Number), 6, "estimated"]);
   });
-  test("[d4.2 d7.2] so does one whose time is over; a provider that fails by itself charges nothing", async () => {
+  test("[d4.2 d7.2] so does one whose time is over, or whose answer broke off; a provider that refuses charges nothing", async () => {
     expect(await left({ kind: "falls_silent", words: 0 }, { stream: true, timeout: 0.05 }, { abort: false })).toEqual([[6, 6_000], 6_000, 6, "estimated"]);
     expect(await left({ kind: "error_event", words: 0 }, { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
-    expect(await left({ kind: "cut", words: 0 }, { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
+    expect(await left({ kind: "cut", words: 0 }, { stream: true }, { abort: false })).toEqual([[6, 6_000], 6_000, 6, "estimated"]);
+    expect(await left(status(503), { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
   });
   test("[d4.2] an attempt that another one overtook pays for its prompt, once, in the budget and in the cost of the call", async () => {
     const routes = [routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 1 } })];

@@ -129,7 +129,9 @@ describe("what is settled", () => {
     ["a stream that broke off: what was seen", [{ kind: "cut", words: 2 }], { stream: true }, 6 + 3],
     ["an error in mid-stream: what was seen", [{ kind: "error_event", words: 2 }], { stream: true }, 6 + 3],
     ["a provider that falls silent: what was seen", [{ kind: "falls_silent", words: 2 }], { stream: true, timeout: 0.1 }, 6 + 3],
-    ["a timeout: nothing was seen", [{ kind: "stall" }], { timeout: 0.05 }, 0],
+    ["a timeout of what had reached the provider: its prompt", [{ kind: "stall" }], { timeout: 0.05 }, 6],
+    ["a timeout before there was a connection: nothing", [{ kind: "no_connection" }], { timeout: 0.05 }, 0],
+    ["a plain answer that broke off: its prompt", [{ kind: "cut", words: 0 }], {}, 6],
     ["a failure and a repeat that answered: both", [status(500), OK], { num_retries: 1 }, 8],
     ["a failure and a fallback that answered", [status(500)], { fallbacks: ["up1:m"] }, 8],
     ["an empty answer, then one with content: both", [{ kind: "empty" }, OK], { num_retries: 1 }, 5 + 8],
@@ -157,7 +159,8 @@ describe("what is settled", () => {
       await response;
     }
     expectNothingOpen(gateway);
-    expect(gateway.records.at(-1)!.limits[0]!.settled).toBe("stream" in how ? 8 : 6);
+    // a plain answer that has begun is read to its end, which says what it used
+    expect(gateway.records.at(-1)!.limits[0]!.settled).toBe("stream" in how ? 8 : 15);
     expect((await ask(gateway)).status).toBe(200);
   });
 
@@ -173,7 +176,7 @@ describe("what is settled", () => {
     const gateway = limitedGateway({ limits: { tokens: TOKENS, per_model: { ...MINUTE, limit: 10, scope: { model: "*" } } } }, [routeOf("r", ["up0:m", "up1:m"], { hedge })], { up0: [{ kind: "ok", delayMs: 500 }] });
     expect((await ask(gateway, { model: undefined, route: "r", max_tokens: 100 })).headers.get("x-gateway-model")).toBe("up1:m");
     expectNothingOpen(gateway);
-    expect(gateway.records[0]!.limits.map(({ id, value, reserved, settled }) => [id, value, reserved, settled])).toEqual([["id_tokens", "", 212, 8], ["id_per_model", "up0:m", 1, 1], ["id_per_model", "up1:m", 1, 1]]);
+    expect(gateway.records[0]!.limits.map(({ id, value, reserved, settled }) => [id, value, reserved, settled])).toEqual([["id_tokens", "", 212, 6 + 8], ["id_per_model", "up0:m", 1, 1], ["id_per_model", "up1:m", 1, 1]]);
   });
 });
 

@@ -26,6 +26,7 @@ export function manualUpstream({ headers = { "content-type": "text/event-stream"
     },
     client: {
       async send(_request, call) {
+        call.onSent?.(true);
         call.signal.addEventListener("abort", () => {
           released = true;
           wake();

@@ -272,7 +272,7 @@ describe("waiting", () => {
     await waiting.pass(100);
     const read = readStream(waiting.text());
     expect([read.error?.["code"], read.done, read.events.length]).toEqual(["upstream_connection", true, 1]);
-    expect(waiting.stub.records[0]).toMatchObject({ status: 502, code: "upstream_connection", usage: null });
+    expect(waiting.stub.records[0]).toMatchObject({ status: 502, code: "upstream_connection", usage: { prompt_tokens: 6, completion_tokens: 0 }, usageSource: "estimated" });
   });
 
   test("[d8.4] a client that does not read gets no pile of comments", async () => {

@@ -258,6 +258,6 @@ class SentRounds implements Sending {
   fail(thrown: unknown): unknown {
     if (this.#phase !== "answer") return thrown;
     this.cancel();
-    return closeAttempt(this.tried.scope.attempts.at(-1)!, thrown, this.tried.resolved, this.#call);
+    return closeAttempt(this.tried.scope.attempts.at(-1)!, thrown, this.tried, this.#call);
   }
 }

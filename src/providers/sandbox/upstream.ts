@@ -16,6 +16,7 @@ const EVENTS_PER_READ = 16;
 export const sandboxUpstream: UpstreamClient = {
   async send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse> {
     const body = JSON.parse(request.body) as SandboxRequest;
+    call.onSent?.(true);
     const fault = /^(fail|slow)-(\d{1,6})$/.exec(body.model);
     if (fault?.[1] === "fail") return failure(Number(fault[2]));
     if (fault?.[1] === "slow") await pause(Math.min(MAX_SLOW_MS, Number(fault[2])), call.signal, call.firstByteTimeoutMs);
