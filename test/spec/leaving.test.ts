@@ -114,7 +114,7 @@ describe("a call that ends early", () => {
     const upstream: UpstreamClient = {
       send: (_, call) => {
         call.onSent?.(true);
-        const read = (): Promise<Uint8Array | null> => (pieces.length > 0 ? Promise.resolve(pieces.shift()!) : new Promise((_resolve, reject) => call.signal.addEventListener("abort", () => reject(call.signal.reason as Error))));
+        const read = (): Promise<Uint8Array | null> => (pieces.length > 0 ? Promise.resolve(pieces.shift()!) : new Promise((_resolve, reject) => call.signal.addEventListener("abort", () => reject(new Error("the client left")))));
         return Promise.resolve({ status: 200, header: () => null, body: { read, text: () => Promise.resolve(""), cancel: () => {} } });
       },
     };
