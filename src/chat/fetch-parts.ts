@@ -114,7 +114,7 @@ async function fetchAll(places: readonly Place[], call: Call): Promise<readonly 
 async function fetchOne(place: Place, budget: { leftBytes: number }, cancellation: Cancellation, call: Call): Promise<Fetched> {
   const timer = setTimeout(() => cancellation.abort(unavailable(place, `did not come within ${TIME_MS / 1000} s`)), TIME_MS);
   try {
-    const { url, pinnedAddress } = await checkAddress(place.address, { allowPrivate: false, param: place.path });
+    const { url, pinnedAddress } = await checkAddress(place.address, { allowPrivate: "never", param: place.path });
     const limits = { connectTimeoutMs: TIME_MS, firstByteTimeoutMs: TIME_MS, betweenBytesTimeoutMs: TIME_MS };
     const response = await call.context.upstream.send({ method: "GET", url, headers: {}, body: "" }, { ...limits, signal: cancellation, pinnedAddress, partition: connectionPartition(call.record.tenantId, null) });
     const bytes = await readBytes(response, place, budget);

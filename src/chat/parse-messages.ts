@@ -159,7 +159,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     else {
       const image = needObject(block, "image_url", path);
       needText(image, "url", `${path}.image_url`);
-      checkDataUri(image["url"] as string, `${path}.image_url.url`);
+      checkAddress(image["url"] as string, `${path}.image_url.url`, found);
     }
   },
   input_audio: (block, path, found) => {
@@ -169,10 +169,10 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     needText(audio, "format", `${path}.input_audio`);
     checkDataUri(audio["data"] as string, `${path}.input_audio.data`);
   },
-  video_url: (block, path) => {
+  video_url: (block, path, found) => {
     const video = needObject(block, "video_url", path);
     needText(video, "url", `${path}.video_url`);
-    checkDataUri(video["url"] as string, `${path}.video_url.url`);
+    checkAddress(video["url"] as string, `${path}.video_url.url`, found);
   },
   file: (block, path, found) => {
     if (block["file"] === undefined && typeof block["file_id"] === "string") return rule(found, "file_id_alone", `${path}.file`, "must be an object with file_id or file_data");
@@ -181,6 +181,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     if (given.length === 0) throw new GatewayError("invalid_request", `${path}.file must hold file_id or file_data.`, { param: `${path}.file` });
     for (const name of given) {
       needText(file, name, `${path}.file`);
+      if (file[name] === "") throw invalid(`${path}.file.${name}`, "a string that is not empty", file[name]);
       checkDataUri(file[name] as string, `${path}.file.${name}`);
     }
   },
@@ -191,6 +192,19 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     if (source["type"] === "base64" && typeof source["data"] === "string") checkBase64(source["data"], 0, `${path}.source.data`);
   },
 };
+
+/** Places of clouds and vendors, which their rows name; `files/` is a name of the Gemini API. */
+const VENDOR_ADDRESS = /^(gs|s3|ms|files)(?::\/\/|\/)./i;
+
+/** Throws `invalid_request` for what is an address of no kind that a provider could read. */
+function checkAddress(address: string, path: string, found: Findings): void {
+  const head = address.slice(0, 16);
+  if (/^data:/i.test(head)) return checkDataUri(address, path);
+  if (/^https?:\/\/./i.test(head)) return;
+  const vendor = VENDOR_ADDRESS.exec(head)?.[1]?.toLowerCase();
+  if (vendor === undefined) throw invalid(path, "an http or https address, or a data URI", address);
+  rule(found, `${vendor}_address`, path, "must be an http or https address, or a data URI");
+}
 
 const BASE64_DATA = /^data:[^,]{0,255};base64,/i;
 /** Either alphabet; some encoders break lines and leave the padding out. Sticky, so that the data, which may be megabytes, is not copied. */

@@ -32,13 +32,15 @@ export function parseToolChoice(choice: Json, toolServers: readonly AskedToolSer
   }
   const object = choice as JsonObject;
   const type = object["type"];
-  if (typeof type !== "string") throw invalid("tool_choice.type", '"function"', type);
+  const named = object["function"];
+  const untyped = (type ?? null) === null && isObject(named);
+  if (typeof type !== "string" && !untyped) throw invalid("tool_choice.type", '"function"', type);
+  if (untyped) forms.push({ kind: "message_rule", value: "choice_without_type", path: "tool_choice.type", message: 'tool_choice.type must be "function"; got nothing' });
   if (type === "mcp" && toolServers.length > 0) return parseMcpChoice(object, toolServers);
-  if (type !== "function") {
+  if (typeof type === "string" && type !== "function") {
     forms.push({ kind: "tool_choice", value: type, path: "tool_choice.type", message: `tool_choice.type must be "function"; got ${JSON.stringify(type.slice(0, 64))}` });
     return;
   }
-  const named = object["function"];
   if (!isObject(named)) throw invalid("tool_choice.function", "an object with a name", named);
   functionName(named["name"] ?? null, "tool_choice.function.name");
 }

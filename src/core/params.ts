@@ -1,5 +1,6 @@
 // The common set as one table: class, check, neutral value and meaning of every field of a request. The parser, the capability matrix, the
 // documentation and the listing of supported parameters are all made from it (decisions 6.1). What is not in it goes to the provider.
+import { MESSAGE_ROLES } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
 import { describe, isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";
 import { ADDRESS_WORD } from "./target.ts";
@@ -105,6 +106,19 @@ const responseFormat: Check = (value, path) => {
     required("json_schema", all(object, shape({ name: string, schema: object, strict: boolean, description: string })))(value, path);
 };
 
+/** `{role: {pre_message, post_message}}`, and nothing else: a slip would change the prompt in silence (decisions 6.7). */
+const promptRoles: Check = (value, path) => {
+  object(value, path);
+  for (const [role, form] of Object.entries(value as JsonObject)) {
+    const at = `${path}.${role.slice(0, 64)}`;
+    if (!(MESSAGE_ROLES as readonly string[]).includes(role)) throw new GatewayError("invalid_request", `${at} is no role of a message: roles takes ${MESSAGE_ROLES.join(", ")}.`, { param: at });
+    if (form === undefined || form === null) continue;
+    shape({ pre_message: string, post_message: string })(form, at);
+    const unknown = Object.keys(form as JsonObject).find((name) => name !== "pre_message" && name !== "post_message");
+    if (unknown !== undefined) throw new GatewayError("invalid_request", `${at}.${unknown.slice(0, 64)} is not known: a role takes pre_message and post_message.`, { param: `${at}.${unknown.slice(0, 64)}` });
+  }
+};
+
 /** Function names (decisions 5.5). */
 export const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 export const functionName: Check = (value, path) => {
@@ -163,7 +177,7 @@ export const COMMON = {
   web_search_options: common("Web search by the provider.", object),
   deployment_id: common("Deployment, in place of the model in the address.", addressWord),
   initial_prompt_value: common("Text at the start of the prompt, for completion targets.", string),
-  roles: common("How each role is written in the prompt, for completion targets.", mapOf(shape({ pre_message: string, post_message: string }))),
+  roles: common("How each role is written in the prompt, for completion targets.", promptRoles),
   final_prompt_value: common("Text at the end of the prompt, for completion targets.", string),
   bos_token: common("Text at the start of a sequence, for completion targets.", string),
   eos_token: common("Text at the end of a sequence, for completion targets.", string),

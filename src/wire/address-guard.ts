@@ -10,8 +10,8 @@ import { ipv4Value, ipv6Value } from "./ip-range.ts";
 export type AddressRange = "public" | "private" | "metadata";
 
 export interface AddressOptions {
-  /** Lets private ranges through. Never given for images. */
-  readonly allowPrivate: boolean;
+  /** Lets private ranges through. `never`: they are not called for this purpose, whatever the settings say, as for images. */
+  readonly allowPrivate: boolean | "never";
   /** Path of the field that named the address, for the error. */
   readonly param: string;
   /** All addresses of a host; the system's look-up when left out. */
@@ -38,9 +38,9 @@ export async function checkAddress(address: string, options: AddressOptions): Pr
   const candidates = isIP(host) === 0 ? await resolveHost(host, options) : [host];
   for (const candidate of candidates) {
     const range = isIP(candidate) === 0 ? "private" : addressRange(candidate);
-    if (range === "metadata" || (range === "private" && !options.allowPrivate)) {
+    if (range === "metadata" || (range === "private" && options.allowPrivate !== true)) {
       // Which address it was stays in the log: the answer would map the inside of the network for the caller.
-      const words = range === "metadata" ? "is a metadata service, which is never called" : "is not on the public Internet; private addresses are off here";
+      const words = range === "metadata" ? "is a metadata service, which is never called" : `is not on the public Internet; ${options.allowPrivate === "never" ? "content is fetched from public addresses only" : "private addresses are off here"}`;
       throw refusal(options.param, `The host of \`${options.param}\` ${words}.`, `${host} is ${candidate}`);
     }
   }

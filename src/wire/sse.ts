@@ -1,5 +1,6 @@
 // Server-sent events: bytes in, cut anywhere, events out. Follows https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with
-// two differences: an event that no blank line ends is given by end(), because providers leave that line out, and one without data is dropped.
+// three differences: an event that no blank line ends is given by end(), because providers leave that line out; one without data is dropped; and a field
+// `error`, which llama.cpp's server has, is an event of that name.
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import { UpstreamFault } from "./upstream.ts";
 
@@ -74,7 +75,10 @@ function createEventReader(maxEventBytes: number): EventReader {
   /** Any line but the usual form of data. Comments, `id`, `retry` and unknown names mean nothing here. */
   function readField(line: string): void {
     if (line === "data") addData("");
-    else if (line === "event") name = "";
+    else if (line.startsWith("error:")) {
+      name = "error";
+      addData(line.slice(line.charCodeAt(6) === SPACE ? 7 : 6));
+    } else if (line === "event") name = "";
     else if (line.startsWith("event:")) name = line.slice(line.charCodeAt(6) === SPACE ? 7 : 6);
   }
 

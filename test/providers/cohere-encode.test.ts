@@ -51,7 +51,7 @@ describe("parameters", () => {
   test("JSON with and without a schema", () => {
     const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
     expect(sent({ response_format: { type: "json_object" } })["response_format"]).toEqual({ type: "json_object" });
-    expect(sent({ response_format: { type: "json_schema", json_schema: { name: "place", strict: true, schema } } })["response_format"]).toEqual({ type: "json_object", schema });
+    expect(sent({ response_format: { type: "json_schema", json_schema: { name: "place", strict: true, schema } } })["response_format"]).toEqual({ type: "json_object", json_schema: schema, schema });
   });
   test.each([
     ["none", { type: "disabled" }],

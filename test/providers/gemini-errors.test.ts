@@ -15,6 +15,8 @@ describe("classes", () => {
     [400, "INVALID_ARGUMENT", "API key expired. Please renew the API key.", "authentication"],
     [400, "FAILED_PRECONDITION", "User location is not supported for the API use.", "invalid_request"],
     [401, "UNAUTHENTICATED", "Request had invalid authentication credentials.", "authentication"],
+    [402, "FAILED_PRECONDITION", "Billing is not enabled for this account.", "quota"],
+    [402, "PERMISSION_DENIED", "Payment required.", "quota"],
     [403, "PERMISSION_DENIED", "The API is disabled.", "permission"],
     [403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers.", "authentication"],
     [404, "NOT_FOUND", "models/x is not found for API version v1beta.", "not_found"],

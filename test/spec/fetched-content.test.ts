@@ -170,8 +170,32 @@ describe("addresses that are never fetched", () => {
 
   test("[d2.12] other schemes are not fetched and stay the provider's to judge", async () => {
     const { gateway, fetched } = gatewayWith(png);
-    expect((await ask(gateway, asking("gs://bucket/x.png"))).wire!["messages"][0].content[1]).toEqual(image("gs://bucket/x.png"));
+    expect((await ask(gateway, { ...asking("gs://bucket/x.png"), model: "custom:m" })).wire!["messages"][0].content[1]).toEqual(image("gs://bucket/x.png"));
     expect(fetched).toEqual([]);
+  });
+
+  test("[d2.12] a private address is told as one that content never comes from, and not as one that a setting would allow", async () => {
+    const stub = stubGateway({ upstream: cannedUpstream(png), snapshot: { allowPrivateAddresses: true } });
+    const { outcome, error } = await ask(stub, asking("http://10.0.0.1/cat.png"));
+    expect(outcome).toBe(`400 address_not_allowed ${PATH}`);
+    expect(error!.message).toContain("content is fetched from public addresses only");
+    expect(error!.message).not.toContain("off here");
+  });
+});
+
+describe("documents by address at vendors whose ids are those of uploads", () => {
+  const PDF = Buffer.from("%PDF-1.4 small");
+  test.each(["openai:gpt-4o", "azure:gpt-4o", "azure_ai:gpt-4o"])("[d6.9] [s:block.file] %s: an address in file_id is fetched and sent as data, an id of an upload goes as it came", async (model) => {
+    const { gateway, fetched } = gatewayWith({ headers: { "content-type": "application/pdf" }, body: PDF });
+    const data = `data:application/pdf;base64,${PDF.toString("base64")}`;
+    const content = [{ type: "file", file: { file_id: `${HERE}/papers/one%20two.pdf` } }, { type: "document", source: { type: "url", url: `${HERE}/three.pdf` } }, { type: "file", file: { file_id: "file-abc" } }];
+    const { outcome, wire } = await ask(gateway, { model, messages: [{ role: "user", content }] });
+    expect([outcome, fetched.length]).toEqual(["200", 2]);
+    expect(wire!["messages"][0].content).toEqual([
+      { type: "file", file: { filename: "one two.pdf", file_data: data } },
+      { type: "file", file: { filename: "document.pdf", file_data: data } },
+      { type: "file", file: { file_id: "file-abc" } },
+    ]);
   });
 });
 

@@ -48,6 +48,14 @@ describe("on the way in", () => {
     });
   }
 
+  test("[d6.6] a model that does not take parallel_tool_calls is not sent it", async () => {
+    for (const model of ["openai:o3", "openai:o4-mini-2025-04-16", "openai:o1", "azure:o3-mini"]) {
+      const { outcome, wire, headers } = await ask(gateway, { model, functions: [WEATHER], function_call: { name: "weather" } });
+      expect([model, outcome, headers.has("x-gateway-dropped-params"), Object.keys(wire!).toSorted()]).toEqual([model, "200", false, ["messages", "model", "tool_choice", "tools"]]);
+    }
+    expect((await ask(gateway, { model: "openai:gpt-5", functions: [WEATHER] })).wire).toMatchObject({ parallel_tool_calls: false });
+  });
+
   test("[d6.6] every provider with tools has functions", async () => {
     for (const { id, capabilities } of providers.values()) {
       if (capabilityOf(capabilities, "tools", "m").support === "unsupported") continue;

@@ -181,6 +181,16 @@ describe("values of the caller", () => {
     expect(await promptOf({ hf_model_name: "llama2", bos_token: "<B>", eos_token: "<E>", messages: say("a", "b", "c") })).toBe("<B>[INST] a [/INST] b <E><B>[INST] c [/INST]");
     expect(await promptOf({ hf_model_name: "chatml", bos_token: "<B>", eos_token: "<E>", messages: say("a", "b", "c") })).toBe("<B><|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<E><|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n");
   });
+  test("[d6.7] other members and role names in roles are refused with their path, whoever the provider is", async () => {
+    for (const model of [LLAMA3, "openai:gpt-4o"]) {
+      const outcome = async (given: unknown): Promise<string> => (await ask(gateway, { model, roles: given, drop_params: true })).outcome;
+      expect(await outcome({ usr: { pre_message: "U: " } })).toBe("400 invalid_request roles.usr");
+      expect(await outcome({ user: { pre_mesage: "U: " } })).toBe("400 invalid_request roles.user.pre_mesage");
+      expect(await outcome({ user: { pre_message: 5 } })).toBe("400 invalid_request roles.user.pre_message");
+      expect(await outcome({ user: "U: " })).toBe("400 invalid_request roles.user");
+      expect(await outcome({ system: { pre_message: null }, developer: {}, tool: null })).toBe("200");
+    }
+  });
   test("[d6.7] they reach the provider in the prompt alone", async () => {
     const { wire } = await ask(gateway, { model: LLAMA3, roles, initial_prompt_value: "a", final_prompt_value: "b", bos_token: "c", eos_token: "d" });
     expect(Object.keys(wire!)).toEqual(["model", "prompt"]);

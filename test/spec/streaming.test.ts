@@ -143,6 +143,7 @@ describe("a failure in mid-stream", () => {
     ["a page of HTML", "data: <html></html>\n\n", "upstream_invalid_response"],
     ["an event over the bound", `data: ${"x".repeat(5000)}\n\n`, "upstream_invalid_response"],
     ["an error of the provider", data({ error: { message: "Overloaded right now", type: "overloaded_error" } }), "upstream_overloaded"],
+    ["an error as a field of its own", 'error: {"code": 500, "message": "the slot is gone", "type": "server_error"}\n\n', "upstream_error"],
     ["an error as an event of its own", 'event: error\ndata: {"message": "gone"}\n\n', "upstream_error"],
     ["a refusal of our own key", data({ error: { message: "Incorrect API key provided: stored-key", code: "invalid_api_key" } }), "upstream_authentication"],
   ];

@@ -102,6 +102,19 @@ describe("content", () => {
     });
   }
 
+  test("[s:block.image-url] [d5.2] the address of a picture or a video is http, https or data; a vendor's own place is for that vendor alone", async () => {
+    const asked = (model: string, type: string, url: string): Promise<string> => second({ role: "user", content: [{ type, [type]: { url } }] }, model);
+    for (const type of ["image_url", "video_url"])
+      for (const model of ["custom:m", MODELS.gemini])
+        for (const url of ["", "javascript:alert(1)", "file:///etc/passwd", "ftp://images.example/a.png", "blob:x", "//images.example/a.png", "images.example/a.png", "https://", " https://images.example/a.png"])
+          expect([url, await asked(model, type, url)]).toEqual([url, refusedAt(`.content[0].${type}.url`)]);
+    expect(await asked(MODELS.gemini, "image_url", "gs://bucket/a.png")).toBe("200");
+    expect(await asked("bedrock:amazon.nova-lite-v1:0", "image_url", "s3://bucket/a.png")).toBe("200");
+    expect(await asked("moonshot:kimi-k2.6", "image_url", "ms://file-1")).toBe("200");
+    for (const url of ["gs://bucket/a.png", "s3://bucket/a.png", "ms://file-1", "files/abc"]) expect([url, await asked(MODELS.openai, "image_url", url)]).toEqual([url, refusedAt(".content[0].image_url.url")]);
+    expect(await second({ role: "user", content: [{ type: "file", file: { file_id: "" } }] })).toBe(refusedAt(".content[0].file.file_id"));
+  });
+
   test("[s:message.content] a list may combine several block types in one message", async () => {
     const content = BLOCKS.map(([type, good]) => ({ type, ...good }));
     const { outcome, wire } = await ask(gateway, { model: "custom:m", messages: [{ role: "user", content }] });

@@ -94,6 +94,23 @@ describe("tools", () => {
     for (const [tool_choice, path] of wrong) expect([tool_choice, await outcomeOf({ tools: [TOOL], tool_choice })]).toEqual([tool_choice, `400 invalid_request tool_choice${path}`]);
   });
 
+  test("[d5.7] a word or type of tool_choice that no vendor has is refused everywhere, also by servers that hand requests on", async () => {
+    for (const model of ["custom:m", "litellm:m", "openrouter:m", "together:m", "openai:gpt-4o", MODELS.anthropic]) {
+      for (const tool_choice of ["xxx", "", "AUTO", "weather"]) expect([model, await outcomeOf({ model, tools: [TOOL], tool_choice })]).toEqual([model, "400 invalid_request tool_choice"]);
+      expect([model, await outcomeOf({ model, tools: [TOOL], tool_choice: { type: "xxx" } })]).toEqual([model, "400 invalid_request tool_choice.type"]);
+    }
+    for (const tool_choice of ["any", { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } }, { type: "custom", custom: { name: "x" } }]) expect([tool_choice, await outcomeOf({ model: "custom:m", tools: [TOOL], tool_choice })]).toEqual([tool_choice, "200"]);
+  });
+
+  test("[d5.7] Hugging Face names a function without a type, and others refuse that with the path", async () => {
+    const tool_choice = { function: { name: "weather" } };
+    const { outcome, wire } = await ask(gateway, { model: "huggingface:m", tools: [TOOL], tool_choice });
+    expect([outcome, wire!["tool_choice"]]).toEqual(["200", tool_choice]);
+    for (const model of FAMILIES) expect(await outcomeOf({ model, tools: [TOOL], tool_choice })).toBe("400 invalid_request tool_choice.type");
+    expect(await outcomeOf({ model: "huggingface:m", tools: [TOOL], tool_choice: { function: { name: "not a name" } } })).toBe("400 invalid_request tool_choice.function.name");
+    expect(await outcomeOf({ model: "huggingface:m", tools: [TOOL], tool_choice: {} })).toBe("400 invalid_request tool_choice.type");
+  });
+
   test("[d5.5] the default of tool_choice, none without tools and auto with them, is never sent", async () => {
     for (const model of FAMILIES) for (const fields of [{}, { tools: [TOOL] }]) expect((await ask(gateway, { model, ...fields })).request!.body).not.toMatch(/tool_?[cC]hoice|function_?[cC]all/);
     for (const model of [MODELS.openai, MODELS.gemini]) expect((await ask(gateway, { model, functions: [WEATHER] })).request!.body).not.toMatch(/tool_?[cC]hoice|function_?[cC]all/);

@@ -31,6 +31,13 @@ function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 describe("an event stream", () => {
+  test("gives a field `error`, which llama.cpp's server sends, as an event of that name", () => {
+    expect(eventsOf('data: one\n\nerror: {"code":500}\n\n')).toEqual([{ event: "", data: "one" }, { event: "error", data: '{"code":500}' }]);
+    expect(eventsOf('error:{"code":500}')).toEqual([{ event: "error", data: '{"code":500}' }]);
+    // no other name that begins like it
+    expect(eventsOf("errors: x\n\n")).toEqual([]);
+  });
+
   test("gives an event for each group of lines that a blank line ends", () => {
     expect(eventsOf("data: one\n\ndata: two\n\n")).toEqual([
       { event: "", data: "one" },

@@ -12,5 +12,5 @@ export const dialect: Dialect = {
   blocks: [...BLOCKS_AS_THEY_ARE, "guarded_text", "refusal"],
   tools: [...TOOLS_AS_THEY_ARE, "computer_*", "bash_*", "text_editor_*"],
   toolChoices: ["any", "tool"],
-  messageRules: [],
+  messageRules: ["s3_address"],
 };

@@ -29,7 +29,7 @@ export const capabilities: CapabilityTable = {
     logit_bias: noCounterpart,
     user: recorded,
     safety_identifier: recorded,
-    response_format: mapped("type json_object, with the schema as `schema`; name and strict have no counterpart; the provider refuses it beside tools or documents"),
+    response_format: mapped("type json_object, with the schema as `json_schema`, and as `schema` for older servers; name and strict have no counterpart; the provider refuses it beside tools or documents"),
     seed: { ...native("not below 0"), range: [0, 2 ** 64] },
     tools: mapped("as they are; strict on any function becomes strict_tools, which holds for all of them"),
     tool_choice: mapped("required -> REQUIRED, none -> NONE, a function -> that tool alone and REQUIRED"),

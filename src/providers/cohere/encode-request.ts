@@ -63,10 +63,13 @@ function encodeParams(params: ChatParams): JsonObject {
   };
 }
 
-/** The reference calls the schema `json_schema` and the guide `schema`; the service takes the guide's, which older servers know too. */
+/**
+ * The reference of this version and the vendor's own clients call the schema `json_schema`, the guide and version 1 `schema`: https://docs.cohere.com/reference/chat,
+ * https://docs.cohere.com/docs/structured-outputs. A server that knows one of them passes over the other, so both are sent.
+ */
 function encodeFormat(format: NonNullable<ChatParams["response_format"]>): JsonObject {
   const schema = format.type === "json_schema" ? format.json_schema.schema : undefined;
-  return { type: "json_object", ...(schema !== undefined && { schema }) };
+  return { type: "json_object", ...(schema !== undefined && { json_schema: schema, schema }) };
 }
 
 /** Documents that are passed through join those of the messages. */

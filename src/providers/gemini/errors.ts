@@ -46,6 +46,7 @@ const CLASS_OF_HTTP_STATUS: Readonly<Record<number, FailureClass>> = {
 /** The server has no code for a prompt that is too long, nor for content that it refuses before it generates. */
 const TOO_LONG = /exceeds the maximum number of tokens|input token count.*(exceeds|only supports)|maximum context length|context window/is;
 const REFUSED_CONTENT = /responsible ai practices|usage guidelines|blocked by (the )?safety|safety filters?/i;
+const PAYMENT_REQUIRED = 402;
 const NO_CALLER = /unregistered callers|established identity/i;
 /** Waiting a minute does not help: a day's quota, or money. */
 const SPENT = /per day|PerDay|prepayment credits|spend(ing)? (cap|limit)|limit: 0\b/;
@@ -84,6 +85,8 @@ export function statusOfError(frame: JsonObject): number | null {
 function classOf(answer: ErrorAnswer, reason: string, word: string, message: string, details: readonly JsonObject[]): FailureClass {
   const byReason = CLASS_OF_REASON.get(reason);
   if (byReason !== undefined) return byReason;
+  // it means that money is missing, whatever the word beside it
+  if (answer.status === PAYMENT_REQUIRED) return "quota";
   const general = CLASS_OF_STATUS_WORD.get(word) ?? CLASS_OF_HTTP_STATUS[answer.status] ?? (answer.status >= 500 ? "server" : "invalid_request");
   if (general === "invalid_request" && TOO_LONG.test(message)) return "context_length";
   if (general === "invalid_request" && REFUSED_CONTENT.test(message)) return "content_policy";

@@ -54,8 +54,8 @@ export const gemini: Provider = {
   settings: [{ ...API_VERSION, meaning: `Version of the API, in the address; ${DEFAULT_VERSION} unless the base URL ends in one.` }],
   inlines: (model) => (GEMINI_2_0.test(model) ? FETCHED_FOR_GEMINI_2_0 : PLAIN_PROVIDER.inlines()),
   capabilities,
-  dialect: { ...PLAIN_DIALECT, tools: Object.keys(AI_STUDIO.tools), toolChoices: ["allowed_tools"] },
   conversation: () => conversation,
+  dialect: { ...PLAIN_DIALECT, messageRules: ["gs_address", "files_address"], tools: Object.keys(AI_STUDIO.tools), toolChoices: ["allowed_tools"] },
   sameShape: false,
   // output bound, number of answers and streaming stand inside objects: encode-body.ts
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),

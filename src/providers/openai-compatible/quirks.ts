@@ -7,6 +7,9 @@ import type { BlockRewrite, ParameterRewrite } from "./row.ts";
 
 export const ADDRESS = /^https?:\/\//i;
 
+/** Words and types of `tool_choice` that some vendor has beside OpenAI's first three, for servers that hand requests on to any of them. No text at will: a word that none has is a slip. */
+export const VENDOR_CHOICES: readonly string[] = ["any", "tool", "custom", "allowed_tools"];
+
 /** For schemas that take a list only. */
 export const stopAsList: ParameterRewrite = {
   support: "mapped",

@@ -52,8 +52,8 @@ export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
   encodeRequest,
   decodeResponse,
   openStream,
-  dialect: { ...PLAIN_DIALECT, tools: Object.keys(VERTEX.tools), toolChoices: ["allowed_tools"] },
   conversation: () => conversation,
+  dialect: { ...PLAIN_DIALECT, messageRules: ["gs_address"], tools: Object.keys(VERTEX.tools), toolChoices: ["allowed_tools"] },
   capabilities: {
     cells: {
       ...geminiCapabilities.cells,

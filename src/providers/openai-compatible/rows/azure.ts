@@ -101,6 +101,7 @@ export const azureAi: OpenAICompatibleRow = {
   lacks: ["web_search_options", "video_url"],
   cells: Object.fromEntries(BEYOND_MODELS.map((name) => [name, { support: "native", note: "by model; beyond the common schema of /models" } as const])),
   rewrites: { stop: stopAsList },
+  inlines: ["file", "document"],
   blocks: { document: documentAsFile },
   models: [
     ...openai.models!,

@@ -3,7 +3,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
-import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart } from "../quirks.ts";
+import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { OPENAI_ONLY } from "./hosts.ts";
 
@@ -29,7 +29,7 @@ const openrouter: OpenAICompatibleRow = {
   cells: { reasoning_effort: { support: "native", note: "none to max; must agree with reasoning.effort" }, n: { support: "native", note: "not in the vendor's schema" } },
   blocks: { file: openrouterFile, document: documentAsFile },
   // server tools, and tools in the forms of other vendors, are translated there
-  dialect: { tools: ["*"], toolChoices: ["*"] },
+  dialect: { tools: ["*"], toolChoices: VENDOR_CHOICES },
   privileged: ["models", "provider", "route", "preset", "plugins"],
   // reasoning_details have to come back unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens
   reasoningBack: "reasoning",
@@ -50,6 +50,8 @@ const huggingface: OpenAICompatibleRow = {
   // several of the providers behind know this name alone
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
+  // the vendor's own schema and clients name a function without a type
+  dialect: { messageRules: ["choice_without_type"] },
   usageAt: ["x_groq", "usage"],
 };
 
@@ -108,7 +110,7 @@ const litellm: OpenAICompatibleRow = {
   keyVariables: ["LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"],
   verified: { source: "https://docs.litellm.ai/docs/proxy/user_keys", date: "2026-11-20" },
   conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
-  dialect: { blocks: ["*"], tools: ["*"], toolChoices: ["*"], messageRules: ["*"] },
+  dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],
 };
 

@@ -4,7 +4,7 @@ import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
 import { mapMessages } from "../messages.ts";
-import { base64Of, sourceOf, stopAsList, textDocument, textPart } from "../quirks.ts";
+import { base64Of, sourceOf, stopAsList, textDocument, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 /** Of OpenAI's own, in nearly no other schema. */
@@ -55,7 +55,7 @@ const together: OpenAICompatibleRow = {
   cells: { input_audio: { support: "native", note: "wav only" }, temperature: { support: "native", note: "documented from 0 to 1" } },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
-  dialect: { blocks: ["audio_url"], toolChoices: ["*"] },
+  dialect: { blocks: ["audio_url"], toolChoices: VENDOR_CHOICES },
   privileged: ["safety_model"],
   developerRole: "system",
 };

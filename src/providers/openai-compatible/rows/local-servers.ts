@@ -1,7 +1,7 @@
 // Servers that people run themselves, and `custom`: any address that speaks OpenAI's form.
 import { isObject, type Json } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
-import { jsonObjectAsSchema, stopAsList } from "../quirks.ts";
+import { jsonObjectAsSchema, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 /** A named function is read as auto, without an error: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
@@ -151,6 +151,7 @@ const tgi: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, tool_choice: tgiNamedTool, response_format: jsonObjectAsSchema },
   developerRole: "system",
+  dialect: { messageRules: ["choice_without_type"] },
   // https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json: error_type
   errors: [{ class: "overloaded", codes: ["overloaded"] }, { class: "context_length", text: /inputs` tokens \+ `max_new_tokens/ }],
 };
@@ -163,7 +164,7 @@ const custom: OpenAICompatibleRow = {
   baseUrl: null,
   keyVariables: [],
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
-  dialect: { blocks: ["*"], tools: ["*"], toolChoices: ["*"], messageRules: ["*"] },
+  dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
 };
 
 export const localServers: readonly OpenAICompatibleRow[] = [llamacpp, vllm, lmstudio, sglang, mistralrs, xinference, localai, tgi, custom];

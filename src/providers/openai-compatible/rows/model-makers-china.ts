@@ -56,7 +56,8 @@ const moonshot: OpenAICompatibleRow = {
     { models: /^kimi-k2\.\d/, rewrites: { reasoning_effort: thinkingSwitch } },
     { models: /^(moonshot-v1|kimi-(k2(?!\.\d)|latest|thinking))/, lacks: ["reasoning_effort"], cells: MOONSHOT_SAMPLING },
   ],
-  dialect: { messageRules: ["image_url_text"] },
+  // uploaded files are ms://<file_id>: https://platform.kimi.ai/docs/guide/use-kimi-vision-model
+  dialect: { messageRules: ["image_url_text", "ms_address"] },
   developerRole: "system",
   reasoningBack: "reasoning_content",
   errors: MOONSHOT_ERRORS,

@@ -15,6 +15,8 @@ const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias"
 const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   { models: /^(ft:)?(o3|o4-mini)(-\d|:|$)|^(ft:)?gpt-5(-mini|-nano)?(-\d|:|$)/, lacks: ["stop"] },
   { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: defaultOnly(1) } },
+  // https://platform.openai.com/docs/guides/function-calling#parallel-function-calling
+  { models: /^(ft:)?o[134](-|:|$)/, lacks: ["parallel_tool_calls"] },
   {
     models: /^(ft:)?o[134](-|:|$)|^(ft:)?gpt-5(-mini|-nano|-codex|-pro)?(-\d|:|$)/,
     lacks: SAMPLING,
@@ -45,8 +47,10 @@ export const openai: OpenAICompatibleRow = {
     modalities: { support: "native", note: "audio models only" },
     audio: { support: "native", note: "audio models only" },
     input_audio: { support: "native", note: "audio models only; wav or mp3" },
-    file: { support: "native", note: "file_id, or filename and file_data as a data URL" },
+    file: { support: "native", note: "file_id, or filename and file_data as a data URL; an address is fetched by the gateway" },
   },
+  // a file's id is that of an upload: addresses are fetched
+  inlines: ["file", "document"],
   blocks: { document: documentAsFile },
   models: OPENAI_GENERATIONS,
   dialect: { tools: ["custom"], toolChoices: ["custom", "allowed_tools"], blocks: ["refusal"] },
