@@ -211,9 +211,17 @@ export class StreamGrammar {
     const rest = this.#guard === null ? delta : this.#guard.others(choice.index, delta);
     const annotations = strictAnnotations(rest["annotations"]);
     if (annotations !== null) out += this.#say(choice, `{"annotations":${JSON.stringify(this.#part === null ? annotations : this.#part.annotations(annotations))}}`, along);
-    const others = vendorDelta(rest);
+    const others = vendorDelta(this.#part === null ? rest : this.#keepExtra(rest, this.#part));
     if (others !== "") out += this.#sayContent(choice, others, along);
     return out;
+  }
+
+  /** Of a round that goes on here the client gets it with that round's turn, in `x_gateway_mcp.replay`. */
+  #keepExtra(delta: ChunkDelta, part: RoundPart): ChunkDelta {
+    const { extra_content: extra, ...rest } = delta;
+    if (extra === undefined) return delta;
+    part.extraContent(extra);
+    return part.hasHidden ? rest : delta;
   }
 
   #writeCall(choice: ChoiceState, delta: ToolCallDelta, along: Companions): string {

@@ -64,7 +64,7 @@ describe("content", () => {
     ]);
     expect(choice({ content: [{ type: "tool_use", id: "t", name: "g", input: {} }] }).message.content).toBeNull();
   });
-  test("tools that the vendor ran are no calls; their sources are annotations of the text they stand behind", () => {
+  test("tools that the vendor ran are no calls, and travel beside the message; their sources are annotations of the text they stand behind", () => {
     const cited = { type: "web_search_result_location", url: "https://example.com/a", title: "A", cited_text: "..", encrypted_index: "x" };
     const content = [
       { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } },
@@ -80,6 +80,7 @@ describe("content", () => {
         { type: "url_citation", url_citation: { start_index: 7, end_index: 16, url: "https://example.com/a", title: "A" } },
         { type: "url_citation", url_citation: { start_index: 16, end_index: 24, url: "https://example.com/b", title: "https://example.com/b" } },
       ],
+      extra_content: { anthropic: { content } },
     });
   });
   test("[d6.8] the forced call of JSON mode is the content again, and a cut-off one keeps length", () => {

@@ -67,14 +67,14 @@ const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   databricks: ["databricks-meta-llama-3-3-70b-instruct", "databricks-claude-sonnet-4-5", "databricks-claude-opus-5"],
   snowflake: ["openai-gpt-5.2", "claude-sonnet-4-6", "llama3.1-8b"],
   anthropic: [
-    "claude-3-opus-20240229", "claude-3-5-sonnet-20241022", "claude-3-7-sonnet-20250219", "claude-opus-4-1-20250805", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-20250514",
+    "claude-3-opus-20240229", "claude-3-5-sonnet-20241022", "claude-3-7-sonnet-20250219", "claude-opus-4-1-20250805", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-4-20250514",
     "claude-sonnet-4-20250514", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5", "claude-opus-5", "claude-haiku-6", "some-other-model",
   ],
   gemini: ["gemini-3-flash-preview", "gemma-3-27b-it", "gemini-2.5-flash-preview-tts", "gemini-2.5-flash-image", "gemini-2.0-flash", "gemini-2.5-pro", "gemini-2.5-flash"],
   vertex: [
     "gemini-3-flash-preview", "gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.0-flash-001", "gemini-2.5-flash-image", "gemini-2.5-flash-tts", "gemma-3-27b-it", "endpoints/1234567890", "meta/llama-4-maverick-17b-128e-instruct-maas",
     "mistral-medium-3", "claude-3-opus@20240229", "claude-3-5-sonnet-v2@20241022", "claude-3-7-sonnet@20250219", "claude-opus-4-1@20250805", "claude-opus-4-5@20251101", "claude-sonnet-4-5@20250929", "claude-sonnet-4-6",
-    "claude-opus-4-7@default", "claude-opus-4@20250514", "claude-sonnet-4@20250514", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5", "claude-opus-5", "claude-haiku-6",
+    "claude-opus-4-7@default", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-4@20250514", "claude-sonnet-4@20250514", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5", "claude-opus-5", "claude-haiku-6",
   ],
   cohere: ["command-a-plus-05-2026", "command-r-plus-08-2024", "c4ai-aya-vision-8b", "command-a-vision-07-2025", "command-a-reasoning-08-2025"],
   ollama: ["qwen3:4b", "gpt-oss:20b"],

@@ -78,6 +78,7 @@ export class RoundPart {
   readonly #lengths: Record<TextName, number> = { content: 0, reasoning_content: 0, refusal: 0 };
   #kept = 0;
   readonly #details: ReasoningDetail[] = [];
+  readonly #extra: Record<string, Json | undefined> = {};
   #nextDetail: number;
 
   constructor(before: Said, isShown: (name: string) => boolean, round: number, head: string) {
@@ -132,6 +133,12 @@ export class RoundPart {
     const joined: Record<string, Json | undefined> = { ...last, ...detail };
     for (const name of ["text", "summary"] as const) if (last[name] !== undefined || detail[name] !== undefined) joined[name] = (last[name] ?? "") + (detail[name] ?? "");
     this.#details[this.#details.length - 1] = joined as unknown as ReasoningDetail;
+  }
+
+  /** What vendors packed for themselves into the message, by vendor; lists come in pieces. */
+  extraContent(extra: Json | undefined): void {
+    if (!isObject(extra) || !this.#keeps(JSON.stringify(extra).length)) return;
+    for (const [vendor, packed] of Object.entries(extra)) this.#extra[vendor] = isObject(packed) && isObject(this.#extra[vendor]) ? joinedMembers(this.#extra[vendor], packed) : packed;
   }
 
   /** Citations count the characters of the whole text. */
@@ -195,6 +202,7 @@ export class RoundPart {
       ...(refusal !== "" && { refusal }),
       ...(reasoning !== "" && { reasoning_content: reasoning }),
       ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+      ...(Object.keys(this.#extra).length > 0 && { extra_content: this.#extra as JsonObject }),
       ...(calls.length > 0 && { tool_calls: calls }),
     };
   }
@@ -204,4 +212,13 @@ export class RoundPart {
     const after = (name: TextName): number => lengths[name] + this.#lengths[name] + (lengths[name] > 0 && this.#lengths[name] > 0 ? BETWEEN_ROUNDS.length : 0);
     return { lengths: { content: after("content"), reasoning_content: after("reasoning_content"), refusal: after("refusal") }, nextDetail: this.#nextDetail, callIds: this.callIds };
   }
+}
+
+function joinedMembers(there: JsonObject, added: JsonObject): JsonObject {
+  const joined: Record<string, Json | undefined> = { ...there };
+  for (const [name, value] of Object.entries(added)) {
+    const known = joined[name];
+    joined[name] = Array.isArray(known) && Array.isArray(value) ? [...(known as readonly Json[]), ...(value as readonly Json[])] : value;
+  }
+  return joined as JsonObject;
 }

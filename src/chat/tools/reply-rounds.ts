@@ -80,6 +80,7 @@ class JoinedAnswer {
     }
     this.#details.push(...part.details(details));
     if (Array.isArray(annotations)) this.#annotations.push(...part.annotations(annotations as readonly Json[]));
+    part.extraContent(message["extra_content"]);
     for (const [index, made] of calls.entries()) addMade(made, index, part, legacy);
     const { content, reasoning_content, refusal } = this.#message;
     this.#message = { ...rest, content, refusal, reasoning_content };

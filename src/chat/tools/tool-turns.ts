@@ -4,7 +4,7 @@ import { isObject } from "../../core/json.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
 /** Members of an answer's message that belong to the conversation: reasoning and what a provider needs to take it back among them. */
-const OF_TURN = ["content", "reasoning_content", "reasoning_details", "tool_calls"] as const;
+const OF_TURN = ["content", "reasoning_content", "reasoning_details", "extra_content", "tool_calls"] as const;
 
 type Conversation = Pick<ChatRequest, "messages" | "toolImages">;
 

@@ -1,5 +1,5 @@
-// A whole answer of the Messages API as ours: https://platform.claude.com/docs/en/api/messages. Blocks of tools that the vendor itself ran are left
-// out: nothing is to be done about them, and OpenAI has no form for them.
+// A whole answer of the Messages API as ours: https://platform.claude.com/docs/en/api/messages. What chat completions have no form for travels beside
+// it: turn-content.ts.
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
@@ -10,6 +10,7 @@ import { classifyError } from "./errors.ts";
 import { readMemo } from "./memo.ts";
 import { finishOf, refusalOf, serviceTierOf, usageOf } from "./outcome.ts";
 import { redactedDetail, thinkingDetail } from "./reasoning.ts";
+import { packedTurn } from "./turn-content.ts";
 
 /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
@@ -19,14 +20,16 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
     if (answer["type"] === "error" || isObject(answer["error"])) throw new StreamError(classifyError({ status: 200, body }));
     throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
   }
-  const parts = collect(content.filter(isObject), readMemo(context.memo).answerTool);
+  const { answerTool } = readMemo(context.memo);
+  const blocks = content.filter(isObject);
+  const parts = collect(blocks, answerTool);
   const refusal = refusalOf(details);
   return {
     ...(typeof id === "string" && { id }),
     choices: [
       {
         index: 0,
-        message: { ...messageOf(parts), ...(refusal !== null && { refusal }) },
+        message: { ...messageOf(parts), ...(refusal !== null && { refusal }), ...packedTurn(blocks, answer["container"], answerTool) },
         ...(typeof reason === "string" ? finishOf(reason, parts.calls.length > 0) : { finish_reason: null }),
       },
     ],

@@ -6,12 +6,14 @@ import { parseJson } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
+import { inputOf } from "../carried-content.ts";
 import { annotationsOf } from "./citations.ts";
 import { callerOf, textOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { readMemo } from "./memo.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, usageOf } from "./outcome.ts";
 import { redactedDetail, thinkingDetail } from "./reasoning.ts";
+import { growBlock, type GrowingBlock, packedTurn } from "./turn-content.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -38,7 +40,7 @@ type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" };
 
 const OTHER: Block = { kind: "other" };
 
-/** Thinking and its signature are told once more, whole, when their block ends; so much of them is kept at most. */
+/** Thinking and its signature are told once more, whole, when their block ends, and so is a turn that chat completions cannot say; so much of either is kept at most. */
 const MAX_KEPT = 16 * 1024 * 1024;
 /** Of one block. */
 const MAX_CITATIONS = 10_000;
@@ -63,6 +65,10 @@ class MessageStream implements StreamDecoder {
   isTerminated = false;
   /** A call without input, held back until it is clear that it was not cut off. */
   private silentCall: CallBlock | null = null;
+  /** The turn as the vendor writes it, for what chat completions cannot say; null: it is too long to be kept, or a piece of it cannot be read. */
+  private turn: GrowingBlock[] | null = [];
+  private kept = 0;
+  private container: Json | undefined;
 
   constructor(answerTool: string | null) {
     this.answerTool = answerTool;
@@ -74,7 +80,9 @@ class MessageStream implements StreamDecoder {
     if (event === null) return NOTHING;
     switch (event["type"]) {
       case "content_block_delta":
-        return isObject(event["delta"]) ? this.onDelta(event["delta"]) : NOTHING;
+        if (!isObject(event["delta"])) return NOTHING;
+        this.keepDelta(event["delta"], data.length);
+        return this.onDelta(event["delta"]);
       case "content_block_start":
         return isObject(event["content_block"]) ? [...this.releaseSilentCall(), ...this.onBlockStart(event["content_block"])] : NOTHING;
       case "content_block_stop":
@@ -96,6 +104,7 @@ class MessageStream implements StreamDecoder {
     const { id, content, stop_reason: reason } = message;
     if (isObject(message["usage"])) this.usage = message["usage"];
     if (typeof reason === "string") this.stopReason = reason;
+    this.container = message["container"];
     const first: ChatChunk = {
       ...(typeof id === "string" && { id }),
       choices: [{ index: 0, delta: { role: "assistant" } }],
@@ -107,6 +116,7 @@ class MessageStream implements StreamDecoder {
   }
 
   private onBlockStart(start: JsonObject): readonly ChatChunk[] {
+    this.turn?.push({ ...start, ...(Array.isArray(start["citations"]) && { citations: [...(start["citations"] as Json[])] }) });
     switch (start["type"]) {
       case "text":
         this.block = { kind: "text", start: this.textLength, citations: Array.isArray(start["citations"]) ? [...(start["citations"] as Json[])] : [] };
@@ -149,7 +159,28 @@ class MessageStream implements StreamDecoder {
     }
   }
 
+  /** `size`: of the event. */
+  private keepDelta(delta: JsonObject, size: number): void {
+    this.kept += size;
+    if (this.kept > MAX_KEPT) this.turn = null;
+    const block = this.turn?.at(-1);
+    if (block !== undefined) growBlock(block, delta);
+  }
+
+  /** Pieces of an input are one object now. */
+  private endKept(): void {
+    const block = this.turn?.at(-1);
+    const pieces = block?.["partial_json"];
+    if (block === undefined || pieces === undefined) return;
+    delete block["partial_json"];
+    if (pieces === "") return;
+    const input = typeof pieces === "string" ? inputOf(pieces) : null;
+    if (input === null) this.turn = null;
+    else block["input"] = input;
+  }
+
   private onBlockStop(): readonly ChatChunk[] {
+    this.endKept();
     const ended = this.block;
     this.block = OTHER;
     if (ended.kind === "thinking") return this.detail(thinkingDetail(ended.text, ended.signature, this.details));
@@ -166,6 +197,7 @@ class MessageStream implements StreamDecoder {
     // Old models leave out what stood in message_start; newer ones correct it.
     if (isObject(event["usage"])) this.usage = { ...this.usage, ...known(event["usage"]) };
     if (typeof delta["stop_reason"] === "string") this.stopReason = delta["stop_reason"];
+    this.container = delta["container"] ?? this.container;
     const refusal = refusalOf(delta["stop_details"]);
     const counted = isObject(event["usage"]) ? { usage: usageOf(this.usage) } : {};
     if (this.stopReason === null || this.finished) return isObject(event["usage"]) ? [{ choices: [], ...counted }] : NOTHING;
@@ -177,7 +209,8 @@ class MessageStream implements StreamDecoder {
     if (this.stopReason === null || this.finished) return NOTHING;
     this.finished = true;
     const held = isCutOff(this.stopReason) ? NOTHING : this.releaseSilentCall();
-    return [...held, { choices: [{ index: 0, delta: {}, ...finishOf(this.stopReason, this.calls > 0) }], ...more }];
+    const packed = packedTurn(this.turn ?? [], this.container, this.answerTool);
+    return [...held, ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]), { choices: [{ index: 0, delta: {}, ...finishOf(this.stopReason, this.calls > 0) }], ...more }];
   }
 
   private text(piece: string): readonly ChatChunk[] {

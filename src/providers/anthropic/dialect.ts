@@ -1,5 +1,6 @@
 // What only this vendor understands (decisions 5.7): its content blocks, tool types and words of tool_choice, which a caller may send as they are.
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
+import type { JsonObject } from "../../core/json.ts";
 import type { Dialect } from "../provider.ts";
 
 /** Blocks of the vendor's own form, so that turns with server tools can be sent back whole. */
@@ -59,4 +60,23 @@ const TOOL_BETAS: readonly (readonly [type: string, beta: string])[] = [
 
 export function betasOfTools(types: readonly unknown[]): string[] {
   return TOOL_BETAS.filter(([type]) => types.includes(type)).map(([, beta]) => beta);
+}
+
+/** The same for blocks of earlier turns: https://platform.claude.com/docs/en/build-with-claude/compaction, .../agents-and-tools/mcp-connector */
+const BLOCK_BETAS: ReadonlyMap<unknown, string> = new Map([
+  ["compaction", "compact-2026-01-12"],
+  ["mcp_tool_use", "mcp-client-2025-11-20"],
+  ["mcp_tool_result", "mcp-client-2025-11-20"],
+]);
+
+export function betasOfBlocks(turns: readonly { readonly content: string | readonly JsonObject[] }[]): string[] {
+  const betas = new Set<string>();
+  for (const { content } of turns) {
+    if (typeof content === "string") continue;
+    for (const { type } of content) {
+      const beta = BLOCK_BETAS.get(type);
+      if (beta !== undefined) betas.add(beta);
+    }
+  }
+  return [...betas];
 }

@@ -8,7 +8,9 @@ import { JsonError } from "../../wire/json-error.ts";
 import { type CallIdForm, fittingCallId } from "../call-ids.ts";
 import { calledFunction } from "../called-function.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
+import type { ModelFacts } from "./models.ts";
 import { thinkingBlocks } from "./reasoning.ts";
+import { turnContent } from "./turn-content.ts";
 
 export interface Conversation {
   readonly system: string | readonly JsonObject[] | undefined;
@@ -18,21 +20,48 @@ export interface Conversation {
 }
 
 export interface Turn extends JsonObject {
-  readonly role: "user" | "assistant";
+  readonly role: "user" | "assistant" | "system";
   readonly content: string | readonly JsonObject[];
 }
 
-/** Throws GatewayError `unsupported_content_block` with the path. */
-export function encodeConversation(messages: readonly Message[]): Conversation {
-  const system: (string | readonly JsonObject[])[] = [];
+/**
+ * Where the model takes them, words of the system that come later keep their place, so that the prompt in front of them is the same as before. The vendor wants them
+ * behind a turn of the user, last or before a turn of the assistant, and never twice in a row: words before a turn of the user stand behind it therefore, and those
+ * that have no such place stand in front of all turns. Throws GatewayError `unsupported_content_block` with the path.
+ */
+export function encodeConversation(messages: readonly Message[], { systemTurns }: Pick<ModelFacts, "systemTurns">): Conversation {
+  const system: SystemText[] = [];
   const runs: Turn[][] = [];
+  /** Words of the system that stand behind the first turn and wait for their place. */
+  let waiting: SystemText[] = [];
+  const place = (): void => {
+    const last = runs.at(-1)?.at(-1);
+    if (last?.role === "user" || endsInServerTool(last)) runs.push([{ role: "system", content: joinSystem(waiting)! }]);
+    else system.push(...waiting);
+    waiting = [];
+  };
   messages.forEach((message, index) => {
     const path = `messages[${index}]`;
-    if (message.role === "system" || message.role === "developer") system.push(encodeSystem(message, path));
-    else addTurn(runs, encodeTurn(message, path));
+    if (message.role === "system" || message.role === "developer") {
+      const words = encodeSystem(message, path);
+      if (words.length > 0) (systemTurns && runs.length > 0 ? waiting : system).push(words);
+      return;
+    }
+    const turn = encodeTurn(message, path);
+    if (turn.role === "assistant" && turn.content.length > 0 && waiting.length > 0) place();
+    addTurn(runs, turn);
   });
+  if (waiting.length > 0) place();
   const turns = runs.map(joinRun);
   return { system: joinSystem(system), messages: turns, uploadedFiles: turns.some(({ content }) => typeof content !== "string" && namesUploadedFile(content)) };
+}
+
+type SystemText = string | readonly JsonObject[];
+
+/** Such a turn takes the system's words behind it, as one of the user's does. */
+function endsInServerTool(turn: Turn | undefined): boolean {
+  const last = typeof turn?.content === "string" ? undefined : turn?.content.at(-1);
+  return turn?.role === "assistant" && last !== undefined && /^(?:server_tool_use|.+_tool_result)$/.test(String(last["type"]));
 }
 
 function encodeSystem(message: Message, path: string): string | readonly JsonObject[] {
@@ -43,7 +72,7 @@ function encodeSystem(message: Message, path: string): string | readonly JsonObj
   return content;
 }
 
-function joinSystem(parts: readonly (string | readonly JsonObject[])[]): Conversation["system"] {
+function joinSystem(parts: readonly SystemText[]): Conversation["system"] {
   const filled = parts.filter((part) => part.length > 0);
   return filled.length <= 1 ? filled[0] : filled.flatMap(asBlocks);
 }
@@ -55,6 +84,8 @@ function encodeTurn(message: Message, path: string): Turn {
 }
 
 function encodeAssistant(message: Message, path: string): Turn["content"] {
+  const whole = turnContent(message);
+  if (whole !== null) return withCacheControl(whole, message["cache_control"]);
   const said = encodeContent(message, path);
   const thinking = thinkingBlocks(message);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));

@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest } from "../provider.ts";
-import { betasOfTools } from "./dialect.ts";
+import { betasOfBlocks, betasOfTools } from "./dialect.ts";
 import { FILES_BETA } from "./encode-content.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
@@ -12,6 +12,7 @@ import { planJsonOutput, type JsonOutput } from "./json-output.ts";
 import type { Memo } from "./memo.ts";
 import { factsOf, type ModelFacts } from "./models.ts";
 import { encodeThinking, thinksByBudget } from "./thinking.ts";
+import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";
 
@@ -35,10 +36,11 @@ export interface EncodedMessages {
 /** The body with everything that passes through, for all who serve the Messages API: `facts` say what the model takes there. Throws as encodeRequest does. */
 export function encodeMessagesBody(request: ChatRequest, target: Target, facts: ModelFacts): EncodedMessages {
   const { params, extra } = request;
-  const conversation = encodeConversation(request.messages);
+  const conversation = encodeConversation(request.messages, facts);
   const json = planJsonOutput(params.response_format, { facts, forcingRefused: thinksByBudget(params.reasoning_effort, extra, facts), toolNames: (params.tools ?? []).map(toolName) });
   const tools = encodeTools(params, json);
   const maxTokens = params.max_completion_tokens ?? params.max_tokens ?? target.facts.maxOutputTokens ?? facts.maxOutputTokens;
+  const container = extra["container"] === undefined ? containerOf(request.messages) : null;
   const encoded: JsonObject = {
     model: target.model,
     max_tokens: maxTokens,
@@ -48,10 +50,11 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
     ...encodeSampling(params),
     ...mergeObjects(encodeThinking(params.reasoning_effort, facts, maxTokens), json?.kind === "format" ? { output_config: { format: json.format } } : {}, keepEncoded),
     ...(params.stream === true && { stream: true }),
+    ...(container !== null && { container }),
   };
   return {
     body: withPassThrough(encoded, extra),
-    betas: [...(conversation.uploadedFiles ? [FILES_BETA] : []), ...betasOfTools((tools.tools ?? []).map((tool) => tool["type"]))],
+    betas: [...(conversation.uploadedFiles ? [FILES_BETA] : []), ...betasOfBlocks(conversation.messages), ...betasOfTools((tools.tools ?? []).map((tool) => tool["type"]))],
     memo: memoOf(json, tools),
     mapped: mappedNames(params, json),
   };

@@ -16,6 +16,8 @@ export interface ModelFacts {
   readonly forcedTools: boolean;
   /** True: has `output_config.format`. */
   readonly jsonSchema: boolean;
+  /** True: takes messages of the system behind the first turn, without which the prompt before them would have to be read again. */
+  readonly systemTurns: boolean;
 }
 
 export interface Generation {
@@ -24,14 +26,16 @@ export interface Generation {
   readonly facts: ModelFacts;
 }
 
-const CLAUDE_3: ModelFacts = { maxOutputTokens: 4_096, thinking: "none", thinkingOff: null, efforts: [], sampling: true, forcedTools: true, jsonSchema: false };
+const CLAUDE_3: ModelFacts = { maxOutputTokens: 4_096, thinking: "none", thinkingOff: null, efforts: [], sampling: true, forcedTools: true, jsonSchema: false, systemTurns: false };
 const CLAUDE_3_5: ModelFacts = { ...CLAUDE_3, maxOutputTokens: 8_192 };
 const SONNET_4: ModelFacts = { ...CLAUDE_3, maxOutputTokens: 64_000, thinking: "budget", thinkingOff: "disabled" };
 const OPUS_4: ModelFacts = { ...SONNET_4, maxOutputTokens: 32_000 };
 const CLAUDE_4_5: ModelFacts = { ...SONNET_4, jsonSchema: true };
 const CLAUDE_4_6: ModelFacts = { ...CLAUDE_4_5, maxOutputTokens: 128_000, thinking: "adaptive", efforts: ["low", "medium", "high", "max"] };
 const CLAUDE_4_7: ModelFacts = { ...CLAUDE_4_6, efforts: ["low", "medium", "high", "xhigh", "max"], sampling: false };
-const ALWAYS_THINKING: ModelFacts = { ...CLAUDE_4_7, thinkingOff: null };
+/** https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages */
+const CLAUDE_4_8: ModelFacts = { ...CLAUDE_4_7, systemTurns: true };
+const ALWAYS_THINKING: ModelFacts = { ...CLAUDE_4_8, thinkingOff: null };
 
 /** Tried in order. */
 export const GENERATIONS: readonly Generation[] = [
@@ -42,7 +46,8 @@ export const GENERATIONS: readonly Generation[] = [
   { models: /claude-opus-4[-.]5(?!\d)/, facts: { ...CLAUDE_4_5, efforts: ["low", "medium", "high"] } },
   { models: /claude-(?:sonnet|haiku)-4[-.]5(?!\d)/, facts: CLAUDE_4_5 },
   { models: /claude-(?:opus|sonnet)-4[-.]6(?!\d)/, facts: CLAUDE_4_6 },
-  { models: /claude-(?:opus-4[-.][78]|mythos-preview)(?!\d)/, facts: CLAUDE_4_7 },
+  { models: /claude-opus-4[-.]8(?!\d)/, facts: CLAUDE_4_8 },
+  { models: /claude-(?:opus-4[-.]7|mythos-preview)(?!\d)/, facts: CLAUDE_4_7 },
   { models: /claude-opus-4(?!\d|[-.][1-9](?!\d))/, facts: OPUS_4 },
   { models: /claude-sonnet-4(?!\d|[-.][1-9](?!\d))/, facts: SONNET_4 },
   { models: /claude-opus-5[-.]5(?!\d)/, facts: { ...ALWAYS_THINKING, forcedTools: false } },
@@ -50,7 +55,8 @@ export const GENERATIONS: readonly Generation[] = [
   { models: /claude-haiku-5[-.]5(?!\d)/, facts: CLAUDE_4_7 },
   { models: /claude-(?:fable|mythos)-5[-.][1-9](?!\d)/, facts: { ...ALWAYS_THINKING, forcedTools: false } },
   { models: /claude-(?:fable|mythos)-5(?!\d|[-.][1-9](?!\d))/, facts: ALWAYS_THINKING },
-  { models: /claude-(?:opus|sonnet)-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_7 },
+  { models: /claude-opus-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_8 },
+  { models: /claude-sonnet-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_7 },
   // newer than this table
   { models: /claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)/, facts: { ...CLAUDE_4_7, sampling: true } },
 ];

@@ -1,5 +1,5 @@
-// A whole answer of Converse as ours: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. Calls and results of tools that the
-// service itself ran are left out: nothing is to be done about them, and OpenAI has no form for them.
+// A whole answer of Converse as ours: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. What chat completions have no form
+// for travels beside it: turn-content.ts.
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
@@ -10,6 +10,7 @@ import { annotationsOf } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
+import { isOfService, packedTurn } from "./turn-content.ts";
 
 /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
@@ -21,9 +22,11 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
     if (output === undefined && ["message", "Message", "__type", "error"].some((name) => answer[name] !== undefined)) throw new StreamError(classifyError({ status: 200, body }));
     throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
   }
-  const parts = collect(content.filter(isObject), readMemo(context.memo).answerTool, context.model);
+  const { answerTool } = readMemo(context.memo);
+  const blocks = content.filter(isObject);
+  const parts = collect(blocks, answerTool, context.model);
   return {
-    choices: [{ index: 0, message: messageOf(parts), ...(typeof stopReason === "string" ? finishOf(stopReason, parts.calls.length > 0) : { finish_reason: null }) }],
+    choices: [{ index: 0, message: { ...messageOf(parts), ...packedTurn(blocks, answerTool) }, ...(typeof stopReason === "string" ? finishOf(stopReason, parts.calls.length > 0) : { finish_reason: null }) }],
     usage: isObject(usage) ? usageOf(usage) : null,
     ...besideAnswer(answer),
   };
@@ -76,11 +79,6 @@ function addCall(parts: Parts, toolUse: JsonObject, answerTool: string | null): 
   const input = JSON.stringify(isObject(toolUse["input"]) ? toolUse["input"] : {});
   if (toolUse["name"] === answerTool) parts.text += input;
   else parts.calls.push({ id: textOf(toolUse["toolUseId"]), type: "function", function: { name: textOf(toolUse["name"]), arguments: input } });
-}
-
-/** A call of a tool that the service itself runs. */
-export function isOfService({ type }: JsonObject): boolean {
-  return type === "server_tool_use";
 }
 
 /** With citations on, the words of the answer stand in these blocks. */

@@ -5,11 +5,13 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readMemo } from "../anthropic/memo.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
+import { inputOf } from "../carried-content.ts";
 import { annotationsOf } from "./citations.ts";
-import { isOfService, readObject, textOf } from "./decode-response.ts";
+import { readObject, textOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
+import { growBlock, type GrowingBlock, isOfService, packedTurn } from "./turn-content.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 /** Reasoning and its signature are told once more, whole, when their block ends; so much of them is kept at most. */
@@ -45,6 +47,9 @@ class ConverseStream implements StreamDecoder {
   isTerminated = false;
   /** A call without input, held back until it is clear that it was not cut off. */
   private silentCall: CallBlock | null = null;
+  /** The turn as the service writes it, by the index of the block, for what chat completions cannot say; null: it is too long to be kept, or a piece of it cannot be read. */
+  private turn: Map<Json | undefined, GrowingBlock> | null = new Map();
+  private kept = 0;
 
   constructor(answerTool: string | null, model: string) {
     this.answerTool = answerTool;
@@ -54,7 +59,7 @@ class ConverseStream implements StreamDecoder {
   push({ event: name, data }: SseEvent): readonly ChatChunk[] {
     switch (name) {
       case "contentBlockDelta":
-        return this.onDelta(readObject(data, "event"));
+        return this.onDelta(readObject(data, "event"), data.length);
       case "messageStart":
         return [chunk({ role: "assistant" })];
       case "contentBlockStart":
@@ -74,6 +79,7 @@ class ConverseStream implements StreamDecoder {
 
   private onBlockStart({ start, contentBlockIndex: block }: JsonObject): readonly ChatChunk[] {
     const released = this.releaseSilentCall();
+    if (isObject(start)) this.turn?.set(block, structuredClone(start) as GrowingBlock);
     const toolUse = isObject(start) ? start["toolUse"] : undefined;
     if (!isObject(toolUse)) return released;
     const kind = isOfService(toolUse) ? "service" : toolUse["name"] === this.answerTool ? "answer" : "call";
@@ -85,8 +91,31 @@ class ConverseStream implements StreamDecoder {
     return [...released, callChunk({ index: call.index, id: textOf(toolUse["toolUseId"]), type: "function", function: { name: textOf(toolUse["name"]), arguments: "" } })];
   }
 
-  private onDelta({ delta, contentBlockIndex: block }: JsonObject): readonly ChatChunk[] {
+  /** `size`: of the event. */
+  private keepDelta(block: Json | undefined, delta: JsonObject, size: number): void {
+    this.kept += size;
+    if (this.kept > MAX_KEPT) this.turn = null;
+    if (this.turn === null) return;
+    const known = this.turn.get(block);
+    const grown = known ?? {};
+    if (known === undefined) this.turn.set(block, grown);
+    growBlock(grown, delta);
+  }
+
+  /** Pieces of an input are one object now. */
+  private endKept(block: Json | undefined): void {
+    const kept = this.turn?.get(block);
+    const toolUse = kept?.["toolUse"];
+    if (kept === undefined || !isObject(toolUse)) return;
+    const pieces = toolUse["input"];
+    const input = typeof pieces === "string" && pieces !== "" ? inputOf(pieces) : {};
+    if (input === null) this.turn = null;
+    else kept["toolUse"] = { ...toolUse, input };
+  }
+
+  private onDelta({ delta, contentBlockIndex: block }: JsonObject, size: number): readonly ChatChunk[] {
     if (!isObject(delta)) return NOTHING;
+    this.keepDelta(block, delta, size);
     const { text, toolUse, reasoningContent, citation } = delta;
     if (typeof text === "string") return this.text(text);
     if (isObject(toolUse)) {
@@ -119,6 +148,7 @@ class ConverseStream implements StreamDecoder {
   }
 
   private onBlockStop({ contentBlockIndex: block }: JsonObject): readonly ChatChunk[] {
+    this.endKept(block);
     const ended = this.open.get(block);
     this.open.delete(block);
     if (ended !== undefined && ended.kind !== "service" && !ended.spoken) this.silentCall = ended;
@@ -152,7 +182,8 @@ class ConverseStream implements StreamDecoder {
     if (this.finished) return NOTHING;
     this.finished = true;
     const held = isCutOff(stopReason) ? NOTHING : this.releaseSilentCall();
-    return [...held, { choices: [{ index: 0, delta: {}, ...finishOf(stopReason, this.calls > 0) }], ...besideAnswer(event) }];
+    const packed = packedTurn([...(this.turn?.values() ?? [])], this.answerTool);
+    return [...held, ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]), { choices: [{ index: 0, delta: {}, ...finishOf(stopReason, this.calls > 0) }], ...besideAnswer(event) }];
   }
 
   private onMetadata(event: JsonObject): readonly ChatChunk[] {

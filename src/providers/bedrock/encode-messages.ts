@@ -11,6 +11,7 @@ import { cachePoint, encodeParts, type DocumentNaming } from "./encode-content.t
 import { documentNames } from "./media.ts";
 import type { FamilyFacts } from "./models.ts";
 import { reasoningBlocks } from "./reasoning.ts";
+import { turnContent } from "./turn-content.ts";
 
 export interface Conversation {
   readonly system: readonly JsonObject[];
@@ -48,7 +49,7 @@ export function encodeConversation(messages: readonly Message[], facts: FamilyFa
     else runs.push({ role, contents: [content] });
   }
   const system = systems.flat();
-  const turns = (facts.system || system.length === 0 ? runs : withSystemInFirstTurn(runs, system)).map(({ role, contents }): Turn => ({ role, content: resultsFirst(contents.flat()) }));
+  const turns = (facts.system || system.length === 0 ? runs : withSystemInFirstTurn(runs, system)).map(({ role, contents }): Turn => ({ role, content: role === "user" ? resultsFirst(contents.flat()) : contents.flat() }));
   return {
     system: facts.system ? system : [],
     messages: turns,
@@ -78,6 +79,8 @@ function encodeTurn(message: Message, path: string, naming: DocumentNaming): Tur
 }
 
 function encodeAssistant(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
+  const whole = turnContent(message);
+  if (whole !== null) return [...whole, ...cachePoint(message["cache_control"])];
   const said = encodeBlocks(message, path, naming);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
   const refusal = typeof message.refusal === "string" && message.refusal !== "" && said.length === 0 ? [{ text: message.refusal }] : [];

@@ -26,9 +26,10 @@ export const CLAUDE_INLINES: ReadonlySet<BlockType> = new Set(["image_url", "fil
 /**
  * `output_config.format` is off in every organization that has not allowed it by a policy, so JSON goes by a forced tool call wherever one can be forced.
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/structured_outputs
+ * Messages of the system stand in front of all turns here: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
  */
 function factsHere(facts: ModelFacts): ModelFacts {
-  return { ...facts, jsonSchema: facts.jsonSchema && !facts.forcedTools };
+  return { ...facts, jsonSchema: facts.jsonSchema && !facts.forcedTools, systemTurns: false };
 }
 
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
