@@ -44,7 +44,7 @@ function streamed({ content, stop_reason, container, ...message }: JsonObject): 
     events.push({ type: "content_block_stop", index });
   });
   events.push({ type: "message_delta", delta: { stop_reason: stop_reason!, stop_sequence: null, ...(container !== undefined && { container }) }, usage: { output_tokens: 1 } }, { type: "message_stop" });
-  return events.map((event) => `event: ${String(event["type"])}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  return events.map((event) => `event: ${event["type"] as string}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 }
 
 const USER = { role: "user", content: "How is the weather?" };

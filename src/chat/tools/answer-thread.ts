@@ -202,7 +202,7 @@ export class RoundPart {
       ...(refusal !== "" && { refusal }),
       ...(reasoning !== "" && { reasoning_content: reasoning }),
       ...(this.#details.length > 0 && { reasoning_details: this.#details }),
-      ...(Object.keys(this.#extra).length > 0 && { extra_content: this.#extra as JsonObject }),
+      ...(Object.keys(this.#extra).length > 0 && { extra_content: this.#extra }),
       ...(calls.length > 0 && { tool_calls: calls }),
     };
   }
@@ -220,5 +220,5 @@ function joinedMembers(there: JsonObject, added: JsonObject): JsonObject {
     const known = joined[name];
     joined[name] = Array.isArray(known) && Array.isArray(value) ? [...(known as readonly Json[]), ...(value as readonly Json[])] : value;
   }
-  return joined as JsonObject;
+  return joined;
 }

@@ -61,7 +61,7 @@ type SystemText = string | readonly JsonObject[];
 /** Such a turn takes the system's words behind it, as one of the user's does. */
 function endsInServerTool(turn: Turn | undefined): boolean {
   const last = typeof turn?.content === "string" ? undefined : turn?.content.at(-1);
-  return turn?.role === "assistant" && last !== undefined && /^(?:server_tool_use|.+_tool_result)$/.test(String(last["type"]));
+  return turn?.role === "assistant" && last !== undefined && /^(?:server_tool_use|.+_tool_result)$/.test(last["type"] as string);
 }
 
 function encodeSystem(message: Message, path: string): string | readonly JsonObject[] {

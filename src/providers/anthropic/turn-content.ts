@@ -35,7 +35,7 @@ function hasUnsaidCitation({ type, citations }: JsonObject): boolean {
 function saidBy(blocks: readonly JsonObject[]): SaidInChat {
   return {
     text: blocks.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
-    calls: blocks.filter(({ type }) => type === "tool_use").map(({ id, input }) => ({ id: String(id), input })),
+    calls: blocks.filter(({ type }) => type === "tool_use").map(({ id, input }) => ({ id: id as string, input })),
   };
 }
 

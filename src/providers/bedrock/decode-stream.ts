@@ -79,7 +79,7 @@ class ConverseStream implements StreamDecoder {
 
   private onBlockStart({ start, contentBlockIndex: block }: JsonObject): readonly ChatChunk[] {
     const released = this.releaseSilentCall();
-    if (isObject(start)) this.turn?.set(block, structuredClone(start) as GrowingBlock);
+    if (isObject(start)) this.turn?.set(block, structuredClone<GrowingBlock>(start));
     const toolUse = isObject(start) ? start["toolUse"] : undefined;
     if (!isObject(toolUse)) return released;
     const kind = isOfService(toolUse) ? "service" : toolUse["name"] === this.answerTool ? "answer" : "call";

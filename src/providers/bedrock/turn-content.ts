@@ -44,7 +44,7 @@ function hasUnsaidCitation({ citations }: JsonObject): boolean {
 function saidBy(blocks: readonly JsonObject[]): SaidInChat {
   return {
     text: blocks.map(textOf).join(""),
-    calls: blocks.flatMap(({ toolUse }) => (isObject(toolUse) && !isOfService(toolUse) ? [{ id: String(toolUse["toolUseId"]), input: toolUse["input"] }] : [])),
+    calls: blocks.flatMap(({ toolUse }) => (isObject(toolUse) && !isOfService(toolUse) ? [{ id: toolUse["toolUseId"] as string, input: toolUse["input"] }] : [])),
   };
 }
 
