@@ -42,7 +42,9 @@ import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
 import { type CountKeeper, openLimitCounts } from "./store/limit-counts.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
+import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
 import { noLedger } from "./store/ledger.ts";
+import { narrowRights } from "./store/owner-only.ts";
 import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepAuditPruned } from "./store/audit-settings.ts";
 import { keepContentsPruned, keepPruned } from "./store/call-settings.ts";
@@ -203,6 +205,9 @@ async function openStorage({ options, environment, log, closing }: Ground): Prom
   const database = await openDatabase({ ...options, environment });
   const { store, keys } = database;
   closing.add(() => store.close());
+  const { narrowed, left } = narrowRights(ownFiles({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }));
+  if (narrowed.length > 0) log.warn({ files: narrowed }, "others on this machine could read files of the data folder, as is usual after a restore; from now on their owner alone can");
+  if (left.length > 0) log.warn({ files: left }, "others on this machine may read files of the data folder, and this user may not change that: chmod 600");
   if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
   const calls = await openCalls(options);
   closing.beside(() => calls.close());
@@ -259,7 +264,7 @@ async function openRecords({ options, log, closing }: Ground, { calls, sealer }:
   const counting: Records["counting"] = {};
   if (keeper !== null && !keepsCounts) log.warn({ source: "limits" }, "another process counts limits in this data folder");
   const ledger = await openLedger({
-    folder: options.ledger.folder ?? join(options.dataFolder, "ledger"),
+    folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
     settings: options.ledger,
     sink: calls,
     clock: systemClock,

@@ -1,5 +1,5 @@
 // What `npm test` runs: every *.test.ts under test/, each in a process of its own, so that one that crashes or hangs hides no other.
-// `npm test -- routing e2e/` narrows to the paths that contain one of the words. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
+// `npm test -- routing e2e/` narrows to the paths that contain one of the words; `npm test -- --long ledger-model` gives tests that draw at random more time. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -11,7 +11,8 @@ import { postgresPrograms } from "./harness/postgres-server.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
 const TEST_TIMEOUT_MS = 30_000;
-const FILE_TIMEOUT_MS = 300_000;
+const isLong = process.argv.includes("--long");
+const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 300_000;
 /** Real processes, real clocks, npm: these run one at a time, after the others. */
 const ALONE = /^test\/(e2e|packaging)\//;
 
@@ -31,7 +32,7 @@ async function runFile(file: string): Promise<Outcome> {
   const flags = [`--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
   const child = Bun.spawn([process.execPath, ...isolation(packageFolder), "test", ...flags, `./${file}`], {
     cwd: packageFolder,
-    env: environment(process.env),
+    env: { ...environment(process.env), ...(isLong && { DRAGOMAN_TEST_LONG: "1" }) },
     stdin: "ignore",
     stdout: logHandle,
     stderr: logHandle,
@@ -89,7 +90,7 @@ function printSkipped(outcomes: readonly Outcome[]): void {
   }
 }
 
-const words = process.argv.slice(2).map((word) => word.replace(/^\.\//, ""));
+const words = process.argv.slice(2).filter((word) => word !== "--long").map((word) => word.replace(/^\.\//, ""));
 const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })].map((file) => file.replaceAll("\\", "/")).toSorted();
 const files = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 

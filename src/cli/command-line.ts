@@ -52,6 +52,15 @@ function createProgram(setCode: (code: number) => void): Command {
     .addOption(config())
     .addOption(json())
     .action(async (options) => setCode(await (await import("./key.ts")).rotate(options, readEnvironment())));
+  program
+    .command("database")
+    .description("the database of tenants, tokens, settings and calls")
+    .command("create")
+    .description("make an empty database, also where one is missing that has been there before; one that is there stays as it is")
+    .addOption(data())
+    .addOption(config())
+    .addOption(json())
+    .action(async (options) => (await import("./database.ts")).create(options, readEnvironment()));
   addAdminCommands(program);
   addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
   addToolCommands(program, setCode);
@@ -96,7 +105,7 @@ function createProgram(setCode: (code: number) => void): Command {
     .action(async (file, options) => (await import("./simulate.ts")).simulate(file, options, readEnvironment()));
   addLogs(program);
   const ledger = program.command("ledger").description("the journal of calls on disk");
-  for (const [name, description] of [["status", "what the journal holds, and what the database does not have yet; also beside a server that runs"], ["verify", "read every entry of the journal and name what is damaged"]] as const)
+  for (const [name, description] of [["status", "what the journal holds, and what the database does not have yet; also beside a server that runs"], ["verify", "read every entry of the journal, and name what is damaged or missing"]] as const)
     ledger.command(name).description(description).addOption(data()).addOption(config()).addOption(json()).action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
   program.command("check").description("read a configuration file and say what is wrong with it").argument("<config>").addOption(json()).action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
   program.command("version").description("print the version").addOption(json()).action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));

@@ -1,10 +1,13 @@
 // The database for commands that work on it themselves, also while a server runs on it: the one that the server of this folder and environment uses.
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
+import { databaseFile } from "../store/data-folder.ts";
 import { type DatabaseOptions, openDatabase, openExistingDatabase, type SealedDatabase } from "../store/open-database.ts";
+import { printJson, printLine } from "./output.ts";
 
 export interface DatabaseFlags {
   readonly data?: string;
@@ -21,6 +24,15 @@ export function withDatabase<T>(flags: DatabaseFlags, environment: Environment, 
 export function withAnyDatabase<T>(flags: DatabaseFlags, environment: Environment, work: (database: SealedDatabase, dataFolder: string) => Promise<T>): Promise<T> {
   const place = placeOf(flags, environment);
   return using(openDatabase({ ...place, environment }), (database) => work(database, place.dataFolder));
+}
+
+/** `dragoman database create`: an empty database, also where there has been one before; what is there is left as it is. Throws StoreError. */
+export async function create(flags: DatabaseFlags, environment: Environment): Promise<void> {
+  const place = placeOf(flags, environment);
+  await using(openDatabase({ ...place, environment }, true), () => Promise.resolve());
+  const where = place.databaseUrl === null ? resolve(databaseFile(place.dataFolder)) : "the PostgreSQL database";
+  if (flags.json === true) printJson({ database: where });
+  else printLine(`There is a database now: ${where}. The next start of the server makes the first access token, if it has none.`);
 }
 
 async function using<T>(opened: Promise<SealedDatabase>, work: (database: SealedDatabase) => Promise<T>): Promise<T> {

@@ -5,6 +5,7 @@ import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
+import { ledgerFolderOf } from "../store/data-folder.ts";
 import { segmentPath } from "../store/journal-folder.ts";
 import type { Damage } from "../store/journal-recovery.ts";
 import { type LedgerStatus, ledgerStatus } from "../store/ledger-status.ts";
@@ -49,7 +50,7 @@ export function verify(flags: LedgerFlags, environment: Environment): number {
 function statusOf(flags: LedgerFlags, environment: Environment): readonly LedgerStatus[] {
   const file = resolveConfigFile({ flags, environment });
   const options = resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
-  const folder = options.ledger.folder ?? join(options.dataFolder, "ledger");
+  const folder = ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder });
   if (!existsSync(folder)) throw new StoreError("unusable", `There is no ledger in ${folder}. Name the server's data folder with --data (DRAGOMAN_DATA), or its configuration with --config.`);
   return ledgerStatus(folder);
 }

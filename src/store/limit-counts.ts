@@ -1,8 +1,10 @@
 // What limits of one process have counted, kept over a restart: a SQLite file of its own in the data folder, so that a database of records that is slow, shared
 // or down has no part in it.
 import { Database } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
 import type { LimitRule } from "../core/limit.ts";
 import { type FolderLock, lockFile } from "./journal-folder.ts";
+import { OWNERS_FILE } from "./owner-only.ts";
 import { StoreError } from "./store.ts";
 
 /** A count by its rule and the value of its scope. */
@@ -43,6 +45,8 @@ export function openLimitCounts(file: string): CountKeeper {
 }
 
 function openCounts(file: string): CountKeeper {
+  // SQLite would make it readable by others, and gives the files beside it the rights of this one
+  closeSync(openSync(file, "a", OWNERS_FILE));
   const database = new Database(file, { create: true, strict: true });
   // the process may die, and the last write is there; only with the machine the last seconds may be lost
   database.run("PRAGMA journal_mode = WAL");

@@ -1,12 +1,15 @@
 // Opens the database that the configuration names, brought up to date: PostgreSQL where there is an address, else one file in the data folder.
-import { existsSync, mkdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { Database as SqliteFile } from "bun:sqlite";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Variables } from "../config/expansion.ts";
 import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
 import { openSealer, type Sealer } from "../config/sealing.ts";
 import type { CallStore } from "./calls.ts";
+import { databaseFile, type DataPlace, leftBehind } from "./data-folder.ts";
 import type { Database } from "./database.ts";
 import type { EventQueue } from "./events.ts";
+import { OWNERS_FOLDER } from "./owner-only.ts";
 import { openSqliteCalls } from "./sqlite-calls.ts";
 import { openSqliteEvents } from "./sqlite-events.ts";
 import { openSqliteDatabase } from "./sqlite.ts";
@@ -16,6 +19,8 @@ export interface DatabaseOptions {
   readonly dataFolder: string;
   /** Of PostgreSQL; null: SQLite in the data folder. */
   readonly databaseUrl: string | null;
+  /** Where the journal stands that belongs to it. */
+  readonly ledger?: { readonly folder: string | null };
   /** For the master key alone. */
   readonly environment: Variables;
 }
@@ -27,16 +32,21 @@ export interface SealedDatabase extends Database {
 
 /** The database of a data folder that is there already: a folder that was mistyped does not become one. Throws StoreError, ConfigurationError. */
 export async function openExistingDatabase(options: DatabaseOptions): Promise<SealedDatabase> {
-  const { dataFolder, databaseUrl } = options;
+  const { dataFolder, databaseUrl, ledger } = options;
+  if (databaseUrl === null) demandNoLoss({ dataFolder, ledgerFolder: ledger?.folder ?? null });
   if (databaseUrl === null && !existsSync(databaseFile(dataFolder)))
     throw new StoreError("unusable", `There is no database in ${resolve(dataFolder)}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`);
   return await openDatabase(options);
 }
 
-/** Folder, database and, with SQLite, master key are made when they are not there. Throws StoreError, ConfigurationError. */
-export async function openDatabase({ dataFolder, databaseUrl, environment }: DatabaseOptions): Promise<SealedDatabase> {
+/**
+ * Folder, database and, with SQLite, master key are made when they are not there. `mayReplace`: also where one has been before. Throws StoreError,
+ * ConfigurationError.
+ */
+export async function openDatabase({ dataFolder, databaseUrl, environment, ledger }: DatabaseOptions, mayReplace = false): Promise<SealedDatabase> {
+  if (databaseUrl === null && !mayReplace) demandNoLoss({ dataFolder, ledgerFolder: ledger?.folder ?? null });
   try {
-    mkdirSync(dataFolder, { recursive: true });
+    mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
   } catch (error) {
     throw new StoreError("unusable", `The data folder ${resolve(dataFolder)} cannot be made (${(error as NodeJS.ErrnoException).code}). Name another with --data (DRAGOMAN_DATA).`, error);
   }
@@ -73,6 +83,29 @@ async function openPostgres(url: string, options: { readonly sealer: ReturnType<
   return openPostgresDatabase({ url, ...options });
 }
 
-function databaseFile(dataFolder: string): string {
-  return join(dataFolder, "dragoman.sqlite");
+/** A database that was lost is not begun anew without a word: every tenant, token and setting would be gone. Throws StoreError. */
+function demandNoLoss(place: DataPlace): void {
+  const file = databaseFile(resolve(place.dataFolder));
+  const what = lossOf(file);
+  const left = what === null ? [] : leftBehind(place);
+  if (left.length === 0) return;
+  throw new StoreError(
+    "unusable",
+    `The database ${file} ${what}, though a gateway has been at work here: there is ${left.map((path) => resolve(path)).join(" and ")}. Put a backup of the database in its place; or name the right folder with --data (DRAGOMAN_DATA), or the PostgreSQL that was used with DATABASE_URL. To begin with an empty database, without the tenants, tokens and settings that there were, run: dragoman database create --data ${resolve(place.dataFolder)}. Calls that still stand in the ledger go to that one then.`,
+  );
+}
+
+/** Null: something is in it, or it is no database, which is told when it is opened. */
+function lossOf(file: string): string | null {
+  const size = statSync(file, { throwIfNoEntry: false })?.size;
+  if (size === undefined) return "is missing";
+  if (size === 0) return "is empty";
+  try {
+    const database = new SqliteFile(file, { readonly: true });
+    const tables = database.query<{ readonly count: number }, []>("select count(*) as count from sqlite_schema").get()!.count;
+    database.close();
+    return tables === 0 ? "is empty" : null;
+  } catch {
+    return null;
+  }
 }

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type FolderLock, lockFile } from "../../store/journal-folder.ts";
+import { OWNERS_FILE, OWNERS_FOLDER } from "../../store/owner-only.ts";
 import type { AccountKind } from "./protocol.ts";
 
 export interface JournalledAccount {
@@ -60,11 +61,11 @@ const LOCK_SUFFIX = ".lock";
 export const noJournal: LeaseJournal = { open: () => -1, write: () => {}, change: () => {}, endsWith: () => {}, close: () => {} };
 
 export function openJournalFile(folder: string, replica: string): JournalFile {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: OWNERS_FOLDER });
   const file = join(folder, `${replica}${SUFFIX}`);
   const lockedFile = join(folder, `${replica}${LOCK_SUFFIX}`);
   const lock = lockFile(lockedFile);
-  writeFileSync(file, new Uint8Array(HEAD_BYTES + PLACES * RECORD_BYTES), { mode: 0o600 });
+  writeFileSync(file, new Uint8Array(HEAD_BYTES + PLACES * RECORD_BYTES), { mode: OWNERS_FILE });
   const bytes = Bun.mmap(file, { shared: true });
   const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
   const encoder = new TextEncoder();
