@@ -10,6 +10,7 @@ import { createNdjsonParser } from "../wire/ndjson.ts";
 import { createSseParser } from "../wire/sse.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
+import { answerWithoutKeys, decoderWithoutKeys } from "./answer-keys.ts";
 import { attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
@@ -55,7 +56,7 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
-    return openAnswerStream(open.response.body, parser, resolved.provider.openStream(open.decode), writer, call, usage);
+    return openAnswerStream(open.response.body, parser, decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential), writer, call, usage);
   };
   const answers = attempts(fitted.request, resolved, call, scope);
   const stream = answers.length === 1 ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, scope))) : fannedStream(answers, openStream, grammar, usage, scope);
@@ -145,7 +146,7 @@ function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, writer: Chun
     async next() {
       if (told) return null;
       told = true;
-      const text = await call.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes));
+      const text = answerWithoutKeys(await call.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes)), resolved.target.credential);
       const answer = resolved.provider.decodeResponse(text, open.decode);
       if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
       // a plain answer is whole by its transport, also where the server names no reason

@@ -4,6 +4,7 @@ import { usd } from "../accounting/price.ts";
 import type { ChatAnswer } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
+import { answerWithoutKeys } from "./answer-keys.ts";
 import { allOf, attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
@@ -62,7 +63,8 @@ async function allDecoded(opened: readonly OpenAnswer[], tried: Tried, call: Cal
 
 async function decoded({ response, decode, attempt }: OpenAnswer, { resolved, scope }: Tried, call: Call): Promise<ChatAnswer> {
   try {
-    const answer = resolved.provider.decodeResponse(await call.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes, scope.goesOn)), decode);
+    const text = await call.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes, scope.goesOn));
+    const answer = resolved.provider.decodeResponse(answerWithoutKeys(text, resolved.target.credential), decode);
     // beside others it would be missing in silence
     if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
     return answer;

@@ -1,68 +1,177 @@
-// Text that others wrote, without the secrets that they may quote: a key in an error, a token in a header that comes back. Text and secret are compared as
-// they read once quoting is off: backslashes of JSON inside of JSON, `\u002f`, `%2F`. No patterns are made of a secret, because callers choose some.
+// Text that others wrote, without the secrets that they may quote: a key in an error, a token in a header that comes back. Text and secret are compared by their
+// letters and digits alone, without case, once every quoting is off (JSON in JSON, percent signs, entities), so that separators and characters without width hide
+// nothing; also a secret in base64 or hexadecimal, backwards, and a part of it. No patterns are made of a secret, because callers choose some.
 
-const CREDENTIAL = "[credential]";
+export const CREDENTIAL = "[credential]";
 /** What is shorter is no key, and may be any word. */
 const MIN_KEY = 8;
+/** So many letters and digits in a row are a part of a secret and no accident. */
+const MIN_PART = 12;
+/** Quotings inside of one another that are taken off. */
+const MAX_QUOTINGS = 5;
 
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  let clean = text;
-  // the longest first: one may be a part of another
-  for (const secret of secrets.toSorted((a, b) => b.length - a.length)) {
-    const { text: needle } = unquoted(secret);
-    if (needle.length >= MIN_KEY) clean = withoutBegun(withoutWhole(clean, needle), needle);
-  }
-  return clean;
+  const keys = secrets.filter((secret) => secret.length >= MIN_KEY);
+  if (keys.length === 0 || text === "") return text;
+  const plain = unquoted(text);
+  const needles = keys.flatMap(needlesOf);
+  const covered = rangesOfParts(lettersOf(plain), needles);
+  // a key of little but punctuation has too few letters to go by
+  for (const key of keys) if (letters(key).length < MIN_KEY) covered.push(...rangesOf(plain, unquoted(key).text));
+  return replaced(text, covered);
 }
 
-function withoutWhole(text: string, needle: string): string {
-  const plain = unquoted(text);
+/** Places of the text, the second behind the last. */
+type Range = readonly [start: number, end: number];
+
+function replaced(text: string, ranges: readonly Range[]): string {
   let clean = "";
   let copied = 0;
-  for (let at = plain.text.indexOf(needle); at >= 0; at = plain.text.indexOf(needle, at + needle.length)) {
-    clean += text.slice(copied, plain.starts[at]) + CREDENTIAL;
-    copied = plain.ends[at + needle.length - 1]!;
+  for (const [start, end] of ranges.toSorted(([one], [other]) => one - other)) {
+    if (start > copied || copied === 0) clean += text.slice(copied, start) + CREDENTIAL;
+    copied = Math.max(copied, end);
   }
   return copied === 0 ? text : clean + text.slice(copied);
 }
 
-/** Long words come cut, and the cut may have gone through the secret. */
-function withoutBegun(text: string, needle: string): string {
-  const plain = unquoted(text);
-  const end = plain.text.length;
-  for (let length = Math.min(needle.length - 1, end); length >= MIN_KEY; length--)
-    if (plain.text[end - length] === needle[0] && plain.text.endsWith(needle.slice(0, length))) return text.slice(0, plain.starts[end - length]) + CREDENTIAL;
-  return text;
-}
-
-interface Unquoted {
+/** A text read in some way, with where each character of it begins and ends in the text that it came from. */
+interface Reading {
   readonly text: string;
-  /** Where each character of it begins and ends in the text that it came from. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
 }
 
-function unquoted(text: string): Unquoted {
-  const starts: number[] = [];
-  const ends: number[] = [];
-  const characters: string[] = [];
-  for (let at = 0; at < text.length; ) {
-    const { character, length } = characterAt(text, at);
-    if (character !== "\\") {
-      characters.push(character);
-      starts.push(at);
-      ends.push(at + length);
+/** How a key's letters and digits look in the spellings that it may have. Empty where the key has too few. */
+function needlesOf(key: string): readonly string[] {
+  const needles = new Set<string>();
+  // a key may itself look quoted
+  for (const one of new Set([key, unquoted(key).text])) {
+    const own = letters(one);
+    if (own.length < MIN_KEY) continue;
+    const bytes = Buffer.from(one);
+    needles.add(own).add(Array.from(own).toReversed().join("")).add(bytes.toString("hex"));
+    // what stands before it in the same base64 shifts it by a third of its own; its ends then depend on what is beside it
+    for (const before of [0, 1, 2]) {
+      const spelled = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64").replace(/=+$/, "");
+      needles.add(letters(spelled.slice(before === 0 ? 0 : before + 1, -1)));
     }
-    at += length;
   }
-  return { text: characters.join(""), starts, ends };
+  return [...needles].filter((needle) => needle.length >= MIN_KEY);
 }
 
-function characterAt(text: string, at: number): { readonly character: string; readonly length: number } {
-  const character = text[at]!;
-  const percent = character === "%" ? /^%[0-9a-f]{2}/i.exec(text.slice(at, at + 3)) : null;
-  if (percent !== null) return { character: String.fromCharCode(Number.parseInt(percent[0].slice(1), 16)), length: 3 };
-  const unicode = character === "\\" ? /^\\u[0-9a-f]{4}/i.exec(text.slice(at, at + 6)) : null;
-  if (unicode !== null) return { character: String.fromCharCode(Number.parseInt(unicode[0].slice(2), 16)), length: 6 };
-  return { character, length: 1 };
+/** Where a part of a needle stands that is long enough, and the beginning of one where the text was cut off. */
+function rangesOfParts({ text, starts, ends }: Reading, needles: readonly string[]): Range[] {
+  const partsBySize = new Map<number, Set<string>>();
+  for (const needle of needles) {
+    const size = Math.min(MIN_PART, needle.length);
+    const parts = partsBySize.get(size) ?? new Set();
+    partsBySize.set(size, parts);
+    for (let at = 0; at + size <= needle.length; at++) parts.add(needle.slice(at, at + size));
+  }
+  const found: Range[] = [];
+  for (const [size, parts] of partsBySize) {
+    let from = -1;
+    let behind = -1;
+    for (let at = 0; at + size <= text.length; at++) {
+      if (!parts.has(text.slice(at, at + size))) continue;
+      if (at > behind) {
+        if (behind > 0) found.push([starts[from]!, ends[behind - 1]!]);
+        from = at;
+      }
+      behind = at + size;
+    }
+    if (behind > 0) found.push([starts[from]!, ends[behind - 1]!]);
+  }
+  for (let length = Math.min(MIN_PART, text.length); length >= MIN_KEY; length--)
+    if (needles.some((needle) => text.endsWith(needle.slice(0, length)) && needle.length >= length)) return [...found, [starts[text.length - length]!, ends.at(-1)!]];
+  return found;
+}
+
+function rangesOf({ text, starts, ends }: Reading, needle: string): Range[] {
+  const found: Range[] = [];
+  for (let at = text.indexOf(needle); needle.length >= MIN_KEY && at >= 0; at = text.indexOf(needle, at + needle.length)) found.push([starts[at]!, ends[at + needle.length - 1]!]);
+  return found;
+}
+
+const LETTER = /[0-9a-z]/;
+
+function letters(text: string): string {
+  return text.toLowerCase().replaceAll(/[^0-9a-z]/g, "");
+}
+
+function lettersOf({ text, starts, ends }: Reading): Reading {
+  const kept = { starts: [] as number[], ends: [] as number[] };
+  const found: string[] = [];
+  for (let at = 0, size = 1; at < text.length; at += size) {
+    let character = text[at]!;
+    size = 1;
+    if (text.charCodeAt(at) >= 0x80) {
+      character = String.fromCodePoint(text.codePointAt(at)!);
+      size = character.length;
+      // letters of full width, in circles or in another style are the same letters
+      character = character.normalize("NFKC");
+    }
+    for (const letter of character.toLowerCase())
+      if (LETTER.test(letter)) {
+        found.push(letter);
+        kept.starts.push(starts[at]!);
+        kept.ends.push(ends[at + size - 1]!);
+      }
+  }
+  return { ...kept, text: found.join("") };
+}
+
+/** Backslashes of JSON, percent signs and entities, one inside of the other. */
+const QUOTED = /\\+u[0-9a-f]{4}|\\+x[0-9a-f]{2}|\\+|%[0-9a-f]{2}|&#x[0-9a-f]{1,6};|&#\d{1,7};|&(?:amp|quot|apos|lt|gt|sol|plus|equals|lowbar|hyphen|dash|period|colon|percnt|bsol|num|semi);/gi;
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", quot: '"', apos: "'", lt: "<", gt: ">", sol: "/", plus: "+", equals: "=", lowbar: "_", hyphen: "-", dash: "-", period: ".", colon: ":", percnt: "%", bsol: "\\", num: "#", semi: ";" };
+
+function unquoted(text: string): Reading {
+  let reading: Reading = { text, starts: Array.from({ length: text.length }, (_, at) => at), ends: Array.from({ length: text.length }, (_, at) => at + 1) };
+  for (let quotings = 0; quotings < MAX_QUOTINGS; quotings++) {
+    const next = withoutOneQuoting(reading);
+    if (next === reading) break;
+    reading = next;
+  }
+  return reading;
+}
+
+function withoutOneQuoting(reading: Reading): Reading {
+  const { text, starts, ends } = reading;
+  const parts: string[] = [];
+  const first: number[] = [];
+  const last: number[] = [];
+  let copied = 0;
+  const copy = (to: number): void => {
+    parts.push(text.slice(copied, to));
+    for (let at = copied; at < to; at++) {
+      first.push(starts[at]!);
+      last.push(ends[at]!);
+    }
+  };
+  for (const { 0: quoted, index } of text.matchAll(QUOTED)) {
+    copy(index);
+    copied = index + quoted.length;
+    const character = characterOf(quoted);
+    parts.push(character);
+    for (let unit = 0; unit < character.length; unit++) {
+      first.push(starts[index]!);
+      last.push(ends[copied - 1]!);
+    }
+  }
+  if (copied === 0) return reading;
+  copy(text.length);
+  return { text: parts.join(""), starts: first, ends: last };
+}
+
+/** Empty for backslashes by themselves: each level of JSON doubles them. */
+function characterOf(quoted: string): string {
+  const [mark, kind] = quoted;
+  if (mark === "%") return String.fromCharCode(Number.parseInt(quoted.slice(1), 16));
+  if (mark === "\\") {
+    const code = /[ux]([0-9a-f]+)$/i.exec(quoted)?.[1];
+    return code === undefined ? "" : String.fromCharCode(Number.parseInt(code, 16));
+  }
+  if (kind !== "#") return ENTITIES[quoted.slice(1, -1).toLowerCase()] ?? "";
+  const code = /^&#x/i.test(quoted) ? Number.parseInt(quoted.slice(3), 16) : Number.parseInt(quoted.slice(2), 10);
+  return code <= 0x10ffff ? String.fromCodePoint(code) : "";
 }

@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
+import { isKey, withoutKeys } from "../core/quoted-key.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import type { ToolServer } from "../core/tool.ts";
 import type { TraceHeaders } from "../core/trace.ts";
@@ -135,6 +136,15 @@ function told(opened: OpenedTransport, thrown: unknown): ToolFault | GatewayErro
   return new ToolFault(kind, withoutSecrets(fault.message, opened.secrets()), { status: fault.status, cause: fault });
 }
 
+/** An answer without what the server was called with, which its tools may repeat to a model and its client. */
+function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
+  const keys = opened.secrets().filter(isKey);
+  if (keys.length === 0) return answer;
+  const text = JSON.stringify(answer);
+  const clean = withoutKeys(text, keys);
+  return clean === text ? answer : (JSON.parse(clean) as T);
+}
+
 function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKind): ToolConnection {
   const named = client.getServerVersion();
   let asking = 0;
@@ -147,7 +157,7 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
     signal.addEventListener("abort", cancelled);
     asking += 1;
     try {
-      return await ask({ timeout: Math.max(1, timeoutMs), signal: abort.signal });
+      return withoutKeysIn(await ask({ timeout: Math.max(1, timeoutMs), signal: abort.signal }), opened);
     } catch (thrown) {
       signal.throwIfAborted();
       throw told(opened, thrown);

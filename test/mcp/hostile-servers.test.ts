@@ -53,6 +53,21 @@ describe("a tool runs once, and others go on, when its server", () => {
   });
 });
 
+test("[d2.9] a tool that repeats what its server was called with shows neither model nor client a key, in whatever spelling", async () => {
+  const key = "tok-0123456789-abcdefghij";
+  const headersOf = ({ server: { sent } }: ServedCall): string => JSON.stringify(Object.fromEntries(sent.at(-1)!.headers));
+  const { call } = openFaultyTools(
+    { tools: [tool("says", (served) => said(`I got ${headersOf(served)}, ${key}, ${Buffer.from(`x${key}`).toString("base64")} and ${Array.from(key).toReversed().join("")}`)), tool("plain", () => said("nothing of the kind"))] },
+    {},
+    { kind: "streamable_http", headers: { authorization: `Bearer ${key}`, "x-team": "platform" } },
+  );
+  const words = await call("says");
+  expect(words).toContain("[credential]");
+  for (const spelled of [key, Buffer.from(key).toString("base64").slice(4, -4), Array.from(key).toReversed().join("")]) expect(words).not.toContain(spelled);
+  expect(words).toContain("platform");
+  expect(await call("plain")).toBe("nothing of the kind");
+});
+
 describe("time and memory are not a server's to take: it is not read on when it", () => {
   test("goes on writing to a call whose time is up", async () => {
     let [open, began] = [0, 0];

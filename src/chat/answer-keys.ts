@@ -1,0 +1,114 @@
+// The operator's key in an answer: a provider, or what stands before it, may repeat what it was called with. It is taken out of plain answers, and out of streams
+// also where it comes in pieces. A key that the caller brought is the caller's to see.
+import type { ChatChunk, ChunkChoice, ChunkDelta } from "../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { fallbackOf, isKey, KeyWatch, withoutKeys } from "../core/quoted-key.ts";
+import { type Credential, secretsOf } from "../core/target.ts";
+import type { StreamDecoder } from "../providers/provider.ts";
+
+/** Empty: there is nothing to look for. */
+function keysOf(credential: Credential | null): readonly string[] {
+  return credential === null || credential.fromCaller ? [] : secretsOf(credential).filter(isKey);
+}
+
+/** The text of a plain answer, as it came. */
+export function answerWithoutKeys(text: string, credential: Credential | null): string {
+  const keys = keysOf(credential);
+  return keys.length === 0 ? text : withoutKeys(text, keys);
+}
+
+/** The same decoder, whose chunks hold no key. */
+export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
+  return keysOf(credential).reduce((inner, key) => withoutKey(inner, key), decoder);
+}
+
+function withoutKey(decoder: StreamDecoder, key: string): StreamDecoder {
+  const texts = new StreamTexts(key);
+  const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => (chunks.length === 0 ? chunks : chunks.map((chunk) => texts.chunk(chunk)));
+  return {
+    ...(decoder.isPlainText !== undefined && { isPlainText: decoder.isPlainText }),
+    push: (event) => clean(decoder.push(event)),
+    end: () => [...clean(decoder.end()), ...texts.end()],
+  };
+}
+
+/** Each string of a delta is a text of its own, by the place where it stands. */
+class StreamTexts {
+  readonly #key: string;
+  readonly #fallback: readonly number[];
+  readonly #watches = new Map<string, KeyWatch>();
+
+  constructor(key: string) {
+    this.#key = key;
+    this.#fallback = fallbackOf(key);
+  }
+
+  chunk(chunk: ChatChunk): ChatChunk {
+    const given: unknown = chunk.choices;
+    if (!Array.isArray(given)) return chunk;
+    const choices = given as readonly ChunkChoice[];
+    let changed: ChunkChoice[] | null = null;
+    for (let at = 0; at < choices.length; at++) {
+      const choice = choices[at]!;
+      if (!isObject(choice) || !isObject(choice.delta)) continue;
+      const delta = this.#members(choice.delta, String(choice.index ?? 0)) as ChunkDelta;
+      if (delta !== choice.delta) (changed ??= [...choices])[at] = { ...choice, delta };
+    }
+    return changed === null ? chunk : { ...chunk, choices: changed };
+  }
+
+  /** What was held back of texts that ended in the beginning of a key. */
+  end(): readonly ChatChunk[] {
+    const chunks = [...this.#watches].flatMap(([place, watch]) => {
+      const rest = watch.end();
+      const [index, ...names] = place.split(".");
+      return rest === "" ? [] : [{ choices: [{ index: Number(index), delta: nested(names, rest) as ChunkDelta }] }];
+    });
+    this.#watches.clear();
+    return chunks;
+  }
+
+  #members(owner: JsonObject, place: string): JsonObject {
+    let changed: Record<string, Json | undefined> | null = null;
+    for (const name in owner) {
+      const member = owner[name];
+      const shown = this.#value(member, place, name);
+      if (shown !== member) (changed ??= { ...owner })[name] = shown;
+    }
+    return changed ?? owner;
+  }
+
+  #value(value: Json | undefined, place: string, name: string): Json | undefined {
+    if (typeof value === "string") return this.#text(value, place, name);
+    if (typeof value !== "object" || value === null) return value;
+    if (isObject(value)) return this.#members(value, `${place}.${name}`);
+    const items = value as readonly Json[];
+    let changed: Json[] | null = null;
+    items.forEach((item, at) => {
+      // a call and a block of reasoning are known by their own index
+      const index = isObject(item) && typeof item["index"] === "number" ? item["index"] : at;
+      const shown = this.#value(item, `${place}.${name}`, String(index));
+      if (shown !== item) (changed ??= [...items])[at] = shown as Json;
+    });
+    return changed ?? items;
+  }
+
+  #text(text: string, owner: string, name: string): string {
+    // nearly always
+    if (this.#watches.size === 0 && !text.includes(this.#key[0]!)) return text;
+    const place = `${owner}.${name}`;
+    const known = this.#watches.get(place);
+    const watch = known ?? new KeyWatch(this.#key, this.#fallback);
+    const shown = watch.push(text);
+    if (watch.isWaiting) this.#watches.set(place, watch);
+    else if (known !== undefined) this.#watches.delete(place);
+    return shown;
+  }
+}
+
+/** A delta that holds the text alone; a number is the index of a call or a block. */
+function nested([name, ...inner]: readonly string[], text: string): Json {
+  if (name === undefined) return text;
+  if (/^\d+$/.test(name)) return [{ index: Number(name), ...(nested(inner, text) as object) }];
+  return { [name]: nested(inner, text) };
+}
