@@ -3,7 +3,7 @@ import type { Server } from "bun";
 import type { Peers } from "../chat/call.ts";
 import { afterUnread, isUnread } from "../chat/read-body.ts";
 import { errorResponse } from "../chat/reply-headers.ts";
-import { asGatewayError } from "../core/errors.ts";
+import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
 import { CHAT_PATHS } from "./paths.ts";
 
@@ -20,9 +20,24 @@ const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
 /** Seconds without a byte in either direction; silent streams get a comment every 15. Bun's own bound is 255. */
 const IDLE_SECONDS = 255;
 
+/**
+ * What Bun takes although it is no request as RFC 9112 has it, or cannot be served to its end. Two Host fields (3.2) come as one with a comma, which no host has.
+ * Bun ends a request with trailer fields (7.1.2) by a bare 400 of its own, in the middle of its answer: where they are announced the caller is told so first.
+ */
+function refusedHead({ headers }: Request): Response | null {
+  const fault = headers.get("host")?.includes(",") === true ? TWO_HOSTS : headers.has("trailer") && !headers.has("content-length") ? TRAILERS : null;
+  if (fault === null) return null;
+  const answer = errorResponse(new GatewayError("invalid_request", fault), newTraceId(), 0, {});
+  answer.headers.set("connection", "close");
+  return answer;
+}
+
+const TWO_HOSTS = "The request has more than one Host header; send one.";
+const TRAILERS = "The request announces trailer fields, which are not taken; send the body without them.";
+
 /** Throws when the address is in use. */
 export function openServer({ host, port, chat, app, onFault }: ServerOptions): Server<undefined> {
-  const hot = { POST: chat };
+  const hot = { POST: (request: Request, peers: Peers) => refusedHead(request) ?? chat(request, peers) };
   return Bun.serve({
     hostname: host,
     port,
@@ -33,6 +48,8 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): S
     maxRequestBodySize: MAX_BODY_BYTES,
     routes: Object.fromEntries(CHAT_PATHS.flatMap((path) => [[path, hot], [`${path}/`, hot]])),
     fetch: async (request, server) => {
+      const refused = refusedHead(request);
+      if (refused !== null) return refused;
       const answer = await app.fetch(request, { peer: server.requestIP(request)?.address ?? null });
       return isUnread(request) ? await afterUnread(request, answer) : answer;
     },

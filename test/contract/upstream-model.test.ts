@@ -24,7 +24,7 @@ interface Play {
   readonly bytes: string;
   /** Where the bytes are cut into writes, and for how many turns of the loop or milliseconds the server waits between them. */
   readonly cuts: readonly { readonly at: number; readonly wait: "none" | "turn" | "ms" }[];
-  readonly then: "keep" | "end" | "reset";
+  readonly afterwards: "keep" | "end" | "reset";
   /** The answer leaves as soon as the head of the request has come. */
   readonly isEarly: boolean;
 }
@@ -60,7 +60,7 @@ const damage: fc.Arbitrary<(answer: string) => string> = fc.oneof(
     (answer) => answer.replace(/\d{3}/, "101"),
     (answer) => answer.replace(/\d{3}/, "304"),
     (answer) => answer.replace(/\d{3}/, "204"),
-    (answer) => answer.replace(/Content-Length: \d+\r\n|Transfer-Encoding: chunked\r\n/g, ""),
+    (answer) => answer.replaceAll(/Content-Length: \d+\r\n|Transfer-Encoding: chunked\r\n/g, ""),
     (answer) => answer.replace(/\r\n([0-9a-f]+)\r\n/, "\r\n$1zz\r\n"),
     (answer) => answer.replace(/\r\n0\r\n\r\n$/, "\r\n0\r\n"),
     (answer) => `HTTP/1.1 103 Early Hints\r\nContent-Length: 3\r\n\r\n${answer}`,
@@ -76,7 +76,7 @@ const damage: fc.Arbitrary<(answer: string) => string> = fc.oneof(
 );
 const bytesOfPlay = fc.oneof({ weight: 3, arbitrary: ordinary }, { weight: 2, arbitrary: fc.tuple(ordinary, damage).map(([answer, harm]) => harm(answer)) }, { weight: 1, arbitrary: fc.tuple(ordinary, damage, damage).map(([answer, harm, more]) => more(harm(answer))) });
 const cuts = fc.array(fc.record({ at: fc.nat(), wait: fc.constantFrom("none" as const, "turn" as const, "turn" as const, "ms" as const) }), { maxLength: 6 });
-const play: fc.Arbitrary<Play> = fc.record({ bytes: bytesOfPlay, cuts, then: fc.constantFrom("keep", "keep", "keep", "keep", "end", "reset"), isEarly: fc.boolean() });
+const play: fc.Arbitrary<Play> = fc.record({ bytes: bytesOfPlay, cuts, afterwards: fc.constantFrom("keep", "keep", "keep", "keep", "end", "reset"), isEarly: fc.boolean() });
 
 // What the calls do.
 
@@ -148,7 +148,7 @@ async function openRandomServer(asks: () => readonly Ask[]) {
   return { server, connections, open, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
 }
 
-async function perform(socket: Socket, seen: SeenConnection, { bytes, cuts: at, then }: Play): Promise<void> {
+async function perform(socket: Socket, seen: SeenConnection, { bytes, cuts: at, afterwards }: Play): Promise<void> {
   const places = at.map((cut) => ({ ...cut, at: cut.at % (bytes.length + 1) })).toSorted((one, other) => one.at - other.at);
   let from = 0;
   for (const { at: to, wait } of [...places, { at: bytes.length, wait: "none" as const }]) {
@@ -161,11 +161,11 @@ async function perform(socket: Socket, seen: SeenConnection, { bytes, cuts: at, 
     if (wait === "turn") await new Promise((resume) => setImmediate(resume));
     else if (wait === "ms") await Bun.sleep(1);
   }
-  if (then === "end" && socket.writable) {
+  if (afterwards === "end" && socket.writable) {
     seen.ended = true;
     socket.end();
   }
-  if (then === "reset" && !socket.destroyed) {
+  if (afterwards === "reset" && !socket.destroyed) {
     seen.reset = true;
     socket.resetAndDestroy();
   }
