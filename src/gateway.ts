@@ -14,6 +14,7 @@ import { openModelNames } from "./accounting/model-names.ts";
 import { type Closing, openClosing } from "./closing.ts";
 import { handleChat } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/context.ts";
+import { openLongRequests } from "./chat/long-requests.ts";
 import { openRouting, targetStandings } from "./chat/open-routing.ts";
 import { breakerEvent } from "./routing/breaker-event.ts";
 import type { Environment } from "./config/environment.ts";
@@ -126,8 +127,10 @@ async function openAll(ground: Ground): Promise<Gateway> {
   closing.add(() => observer.flush());
   const { upstream, credentials, logins, toolServers } = outside;
   const { events, integrations } = telling;
+  const longRequests = openLongRequests();
+  closing.add(() => longRequests.close());
   const context: ChatContext = {
-    clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, ledger: records.ledger, traffic, limits,
+    clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, longRequests, observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, ledger: records.ledger, traffic, limits,
     onContentLost: (traceId, fault) => log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, { log, metrics, events })),
   };
@@ -365,5 +368,5 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
   const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => snapshot.allowPrivateAddresses, tell: () => {} });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), longRequests: null, observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers, ledger: noLedger, traffic, limits, onCharged: () => {} };
 }

@@ -49,8 +49,7 @@ export function estimatePrompt(messages: readonly Message[]): number {
   return fixed + tokensOf(counted);
 }
 
-export function estimatedUsage(messages: readonly Message[], generated: TokenTally): Usage {
-  const prompt = estimatePrompt(messages);
+export function estimatedUsage(prompt: number, generated: TokenTally): Usage {
   const completion = tokensOf(generated);
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

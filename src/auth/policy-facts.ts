@@ -1,7 +1,7 @@
 // What a rule sees of a call: values in the form of CEL (whole numbers are bigint, others double), made when a rule first asks for them and once for the call.
 // Long texts and lists are no matter for a rule: where one is asked for, the rule fails, and so denies (decisions 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
-import { BLOCK_TYPES, type ChatRequest, type Message, MESSAGE_ROLES } from "../core/chat.ts";
+import { BLOCK_TYPES, type ChatRequest, type HeldConversation, type Message, MESSAGE_ROLES } from "../core/chat.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";
@@ -80,13 +80,16 @@ for (const [name, type] of Object.entries(PARAMETER_TYPES)) {
 
 export class MessageFacts {
   readonly #messages: readonly Message[];
-  constructor(messages: readonly Message[]) {
+  readonly #held: HeldConversation | undefined;
+  constructor({ messages, held }: Pick<ChatRequest, "messages" | "held">) {
     this.#messages = messages;
+    this.#held = held;
   }
   get count(): bigint {
-    return BigInt(this.#messages.length);
+    return BigInt(this.#held?.count ?? this.#messages.length);
   }
   get characters(): bigint {
+    if (this.#held !== undefined) return BigInt(this.#held.characters);
     let total = 0;
     for (const { content } of this.#messages) {
       if (typeof content === "string") total += content.length;
@@ -95,15 +98,17 @@ export class MessageFacts {
     return BigInt(total);
   }
   get prompt_tokens(): bigint {
-    return BigInt(estimatePrompt(this.#messages));
+    return BigInt(this.#held?.promptTokens ?? estimatePrompt(this.#messages));
   }
   get roles(): ReadonlyMap<string, bigint> {
     const roles = new Map<string, bigint>(MESSAGE_ROLES.map((role) => [role, 0n]));
+    for (const [role, count] of Object.entries(this.#held?.roles ?? {})) roles.set(role, BigInt(count));
     for (const { role } of this.#messages) roles.set(role, (roles.get(role) ?? 0n) + 1n);
     return roles;
   }
   get parts(): ReadonlyMap<string, bigint> {
     const parts = new Map<string, bigint>(BLOCK_TYPES.map((type) => [type, 0n]));
+    for (const [type, count] of Object.entries(this.#held?.parts ?? {})) parts.set(type, BigInt(count));
     for (const { content } of this.#messages) if (typeof content !== "string") for (const { type } of content ?? []) parts.set(type, (parts.get(type) ?? 0n) + 1n);
     return parts;
   }
@@ -135,7 +140,7 @@ export class RequestFacts {
     return (this.#extra ??= valueOf(this.#request.extra));
   }
   get messages(): MessageFacts {
-    return (this.#messages ??= new MessageFacts(this.#request.messages));
+    return (this.#messages ??= new MessageFacts(this.#request));
   }
   get metadata(): Value {
     const { metadata } = this.#request.options;

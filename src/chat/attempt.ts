@@ -52,7 +52,8 @@ export async function allOf(answers: readonly Promise<OpenAnswer>[], scope: Atte
 async function attempt(filled: () => ChatRequest | Promise<ChatRequest>, resolved: Resolved, call: Call, scope: AttemptScope): Promise<OpenAnswer> {
   const { provider, target } = resolved;
   const fetched = filled();
-  const encoded = provider.encodeRequest(fetched instanceof Promise ? await fetched : fetched, target);
+  const request = fetched instanceof Promise ? await fetched : fetched;
+  const encoded = request.held === undefined ? provider.encodeRequest(request, target) : await call.context.longRequests!.encode(request, target, call.context.clock.now());
   const record = call.beginAttempt(target);
   scope.attempts.push(record);
   try {
@@ -79,7 +80,8 @@ async function sendChecked(request: UpstreamRequest, resolved: Resolved, call: C
 
 async function send(request: UpstreamRequest, { provider, target }: Resolved, call: Call, scope: AttemptScope, record: Attempt): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;
-  const signing = provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
+  // a long request was signed where it was written
+  const signing = request.bytes !== undefined ? request : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
   const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(record.spanId));
   const pinnedAddress = target.guardedField === null ? undefined : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField })).pinnedAddress;
   const { limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs }, signal } = scope;

@@ -68,6 +68,8 @@ export class Call {
   #waitingSinceMs: number | null = null;
   /** Waits that go on; several choices wait side by side. */
   #waits = 0;
+  /** Null: no other thread holds its conversation. */
+  #held: ChatRequest | null = null;
   /** The tenant among whose calls it counts; null: it does not count now. */
   #enteredAs: string | null = null;
   #published = false;
@@ -183,6 +185,19 @@ export class Call {
     const seconds = Number(this.#http.headers.get("x-stainless-timeout") ?? Number.NaN);
     if (!(seconds > 0)) return null;
     return Math.min(Math.max(seconds * 1000 - CLIENT_LIMIT_MARGIN_MS, (seconds * 1000) / 2), this.snapshot.limits.defaultTimeoutMs);
+  }
+
+  /** Whose conversation another thread holds, until the call is over. */
+  holds(sent: ChatRequest): ChatRequest {
+    if (this.#published) this.context.longRequests?.release(sent);
+    else this.#held = sent;
+    return sent;
+  }
+
+  /** What is said in the call is looked at, kept, or goes on in rounds of tools, all of which happens in this thread. */
+  needsWhole({ options, toolImages }: ChatRequest, { tenantId, projectId }: Principal): boolean {
+    const policies = this.snapshot.policies.of(tenantId, projectId);
+    return options.toolServers.length > 0 || toolImages.size > 0 || this.snapshot.contentLogs.has(projectId) || (policies !== null && policies.inputGuards.length > 0);
   }
 
   /** From here on what is said is collected, where the project keeps it. */
@@ -371,6 +386,7 @@ export class Call {
     this.#published = true;
     for (const end of this.underWay) end();
     this.underWay.clear();
+    if (this.#held !== null) this.context.longRequests?.release(this.#held);
     this.settleLimits();
     this.waitEnds();
     clearTimeout(this.#timer);
@@ -403,6 +419,8 @@ export class Call {
 }
 
 function statistics(request: ChatRequest): CallRecord["messages"] {
+  const { held } = request;
+  if (held !== undefined) return { count: held.count, roles: { ...held.roles }, blocks: [...request.blocks.keys()], bodyCharacters: held.bodyCharacters };
   const roles: Record<string, number> = {};
   for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
   return { count: request.messages.length, roles, blocks: [...request.blocks.keys()], bodyCharacters: request.source.text.length };

@@ -15,6 +15,7 @@ import type { Concurrency } from "../routing/concurrency.ts";
 import type { Health } from "../routing/health.ts";
 import type { Hedging } from "../routing/hedging.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { LongRequests } from "./long-requests.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 
 export interface ChatContext {
@@ -37,6 +38,8 @@ export interface ChatContext {
   readonly toolServers: ToolServers;
   readonly ledger: Ledger;
   readonly routing: Routing;
+  /** Null: requests of any length are parsed and written in the thread that serves calls. */
+  readonly longRequests: LongRequests | null;
   readonly traffic: Traffic;
   readonly limits: LimitStore;
   /** Looks after the thresholds of budgets. */

@@ -48,7 +48,11 @@ export function comparableCost(request: ChatRequest, resolved: Pick<Resolved, "p
 
 /** Of the conversation and of what is offered to the model. */
 export function promptTokens(request: ChatRequest): number {
-  return estimatePrompt(request.messages) + toolTokens(request);
+  return conversationTokens(request) + toolTokens(request);
+}
+
+export function conversationTokens({ messages, held }: ChatRequest): number {
+  return held === undefined ? estimatePrompt(messages) : held.promptTokens;
 }
 
 /** What is offered to the model is a part of what it reads. */

@@ -7,6 +7,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { Route, RouteTarget } from "../core/route.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import { withOfferedTools } from "./tools/offered-tools.ts";
+import { STAND_IN } from "./held-conversation.ts";
 import { isEndpointField, parseChatRequest } from "./parse.ts";
 
 /** What a try is made of: an entry of the request, or a fallback of a route. */
@@ -16,7 +17,6 @@ export type Entry = Pick<RequestFallback, "model" | "route" | "params">;
 const SYNONYMS: ReadonlyMap<string, string> = new Map([["max_tokens", "max_completion_tokens"], ["max_completion_tokens", "max_tokens"], ["tools", "functions"], ["tool_choice", "function_call"]]);
 /** Of all requests of entries together, without the conversation: each is parsed before the first is called. */
 const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
-const STAND_IN = '[{"role":"user","content":""}]';
 const made = new WeakMap<ChatRequest, WeakMap<object, ChatRequest>>();
 
 /**
@@ -145,6 +145,7 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
   const fresh: ChatRequest = {
     ...parsed,
     messages: request.messages,
+    ...(request.held !== undefined && { held: request.held }),
     toolImages: request.toolImages,
     blocks: request.blocks,
     vendorForms: [...request.vendorForms.filter(({ path }) => isOfConversation(path)), ...parsed.vendorForms.filter(({ path }) => !isOfConversation(path))],

@@ -57,6 +57,7 @@ const FETCHABLE: Readonly<Partial<Record<BlockType, { readonly at: readonly [str
 
 /** The same request when there is nothing to fetch. Throws GatewayError `invalid_request`, `address_not_allowed`, `content_unavailable` with the path, or the signal's reason. */
 export function withFetchedParts(request: ChatRequest, provider: Provider, model: string, call: Call): ChatRequest | Promise<ChatRequest> {
+  if (request.held !== undefined) return request.held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(request.held.addressed) ? request : call.context.longRequests!.whole(request).then((whole) => withFetchedParts(whole, provider, model, call));
   const places = placesToFetch(request, provider, model);
   return places.length === 0 ? request : fetchedInPlace(request, places, call);
 }
@@ -69,6 +70,14 @@ async function fetchedInPlace(request: ChatRequest, places: readonly Place[], ca
 export function withContent(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): ChatRequest {
   const messages = request.messages.map((message, index) => filledMessage(message, places.flatMap((place, at) => (place.message === index ? [{ place, fetched: fetched[at]! }] : []))));
   return { ...request, messages, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) } };
+}
+
+/** Whether the block stands there with the address of a file that the gateway could fetch. */
+export function hasWebAddress(block: ContentPart): boolean {
+  const spot = FETCHABLE[block.type as BlockType];
+  const held = spot === undefined ? undefined : block[spot.at[0]];
+  const address = isObject(held) ? held[spot!.at[1]] : undefined;
+  return typeof address === "string" && WEB_ADDRESS.test(address);
 }
 
 /** Addresses that stand in blocks which the model takes as bytes only. Throws `invalid_request` for too many. */

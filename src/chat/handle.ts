@@ -11,9 +11,10 @@ import { withCheckedEntries } from "./entry-request.ts";
 import { asksToExplain, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
 import { isOn } from "./header-switch.ts";
 import { prepare } from "./legs.ts";
+import { LONG_BODY_BYTES } from "./long-requests.ts";
 import { openToolSession } from "./tools/open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
-import { afterUnread, isUnread, readBody } from "./read-body.ts";
+import { afterUnread, bodyText, isUnread, readBody } from "./read-body.ts";
 import { replyRounds } from "./tools/reply-rounds.ts";
 import { replyStream, streaming } from "./reply-stream.ts";
 import { replyWhole, whole } from "./reply-whole.ts";
@@ -32,11 +33,15 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     demandInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, call.snapshot);
     call.enter(token);
 
-    const sent = withCheckedEntries(parseChatRequest(await readBody(http, call.snapshot.limits), call.snapshot.limits.body));
+    const { limits } = call.snapshot;
+    const body = await readBody(http, limits);
+    const { longRequests } = context;
+    let sent = withCheckedEntries(longRequests === null || body.length < LONG_BODY_BYTES ? parseChatRequest(bodyText(body), limits.body) : call.holds(await longRequests.open(body, limits.body)));
     call.parsed(sent);
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
+    if (sent.held !== undefined && (explains || call.needsWhole(sent, principal))) sent = await longRequests!.whole(sent);
     if (!explains) call.listens(sent, principal);
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;

@@ -22,6 +22,7 @@ import type { CallPolicies } from "./call-policies.ts";
 import { fitRequest, type FitSettings, type FittedRequest } from "./fit.ts";
 import { settingsFor } from "./fit-settings.ts";
 import { withheldLogprobs } from "./guard-answer.ts";
+import { openingOf } from "./held-conversation.ts";
 import { demandNoHeaders } from "./narrowed-headers.ts";
 import { type Resolved, targetFor } from "./resolve.ts";
 
@@ -352,10 +353,7 @@ function costOf(ready: () => Ready, call: PricedCall): number | null {
   }
 }
 
-/** So much of a conversation's beginning that vendors' caches of prompts hit. */
-const STICKY_CHARACTERS = 2_048;
-
-function stickyKey(sticky: Sticky, { params, messages }: ChatRequest, http: Headers): string | null {
+function stickyKey(sticky: Sticky, { params, messages, held }: ChatRequest, http: Headers): string | null {
   if (sticky.by === "user") return params.user ?? params.safety_identifier ?? null;
-  return sticky.by === "header" ? http.get(sticky.name) : JSON.stringify(messages.slice(0, 2)).slice(0, STICKY_CHARACTERS);
+  return sticky.by === "header" ? http.get(sticky.name) : (held?.opening ?? openingOf(messages));
 }

@@ -1,11 +1,11 @@
-// The body of a request as text, within size and time (decisions 5.6). Content-Length is judged first, then what really comes is counted.
+// The body of a request, within size and time (decisions 5.6). Content-Length is judged first, then what really comes is counted.
 import { GatewayError } from "../core/errors.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`. */
-export async function readBody(request: Request, limits: ServerLimits): Promise<string> {
+export async function readBody(request: Request, limits: ServerLimits): Promise<Uint8Array> {
   const type = request.headers.get("content-type");
   if (type === null || !JSON_TYPE.test(type)) throw new GatewayError("unsupported_media_type", `The body must be JSON: send content-type: application/json${type === null ? "" : `; got ${JSON.stringify(type.slice(0, 100))}`}.`);
   const encoding = request.headers.get("content-encoding");
@@ -16,12 +16,13 @@ export async function readBody(request: Request, limits: ServerLimits): Promise<
   // a small body has come with the head: no clock is needed for it
   const bytes = Bun.peek.status(reading) === "fulfilled" ? await reading : await inTime(reading, limits.bodyTimeoutMs);
   if (bytes.length > limits.maxBodyBytes) throw tooLarge(limits);
-  return decodeUtf8(bytes);
+  return bytes;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-function decodeUtf8(bytes: Uint8Array): string {
+/** Throws `invalid_json`. */
+export function bodyText(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {

@@ -1,6 +1,7 @@
 // A provider's stream -> the event stream of the client. The head is held until the first content or an error (decisions 7.4); after it a failure is
 // one error event (8.3). Reading follows the client: a client that does not read stops the reading from upstream (8.5).
 import { estimatedUsage } from "../accounting/estimate.ts";
+import { conversationTokens } from "./cost-estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
 import type { Usage } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -49,7 +50,7 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
   const { fitted, resolved, route, outputGuards, scope } = tried;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage, outputGuards.length === 0 ? null : new StreamGuard(outputGuards, call.policies!.guardSpoke), part);
-  const usage = () => grammar.reportedUsage ?? estimatedUsage(fitted.request.messages, grammar.generated);
+  const usage = () => grammar.reportedUsage ?? estimatedUsage(conversationTokens(fitted.request), grammar.generated);
   scope.reported = () => grammar.reportedUsage;
   scope.usage = () => streamUsage(fitted.request, grammar)?.usage ?? null;
   scope.isEstimated = () => streamUsage(fitted.request, grammar)?.isEstimated ?? true;

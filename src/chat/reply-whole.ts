@@ -1,5 +1,6 @@
 // A provider's whole answer -> the JSON answer of the client.
 import { estimatedUsage } from "../accounting/estimate.ts";
+import { conversationTokens } from "./cost-estimate.ts";
 import { usd } from "../accounting/price.ts";
 import type { ChatAnswer } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -28,7 +29,7 @@ async function tryWhole(tried: Tried, call: Call, isRound: boolean): Promise<Who
   scope.reported = (index) => strictUsage(answers[index]?.usage);
   try {
     const frame = answerFrame(call, fitted, resolved, route);
-    const made = wholeAnswer(mergedAnswer(answers), isRound ? { ...frame, legacyFunctions: false } : frame, (generated) => estimatedUsage(fitted.request.messages, generated));
+    const made = wholeAnswer(mergedAnswer(answers), isRound ? { ...frame, legacyFunctions: false } : frame, (generated) => estimatedUsage(conversationTokens(fitted.request), generated));
     if (answers.length === 1) scope.reported = () => (made.usageEstimated ? null : made.usage);
     scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
     scope.isEstimated = () => made.usageEstimated;

@@ -252,8 +252,30 @@ export interface OfferedTools {
   readonly choice: "asked" | "auto" | "none";
 }
 
+/**
+ * What is known here of a conversation that another thread holds, because the body is too long for the thread that serves calls (decisions 5.8).
+ * chat/long-requests.ts has the rest.
+ */
+export interface HeldConversation {
+  readonly id: number;
+  readonly count: number;
+  /** Messages by role, and parts by type. */
+  readonly roles: Readonly<Record<string, number>>;
+  readonly parts: Readonly<Record<string, number>>;
+  /** Of its texts, and of the whole body. */
+  readonly characters: number;
+  readonly bodyCharacters: number;
+  readonly promptTokens: number;
+  /** Its first two messages as JSON, as far as a sticky route looks at them. */
+  readonly opening: string;
+  /** Types of blocks that stand there with the address of a file on the web. */
+  readonly addressed: ReadonlySet<BlockType>;
+}
+
 export interface ChatRequest {
+  /** Empty where `held` says that another thread has them. */
   readonly messages: readonly Message[];
+  readonly held?: HeldConversation;
   readonly params: ChatParams;
   /** Fields outside the common set, `extra_body` merged in: they go to the provider untouched. */
   readonly extra: JsonObject;

@@ -51,7 +51,7 @@ const LATIN1_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const USER_AGENT = `User-Agent: dragoman/${VERSION}\r\n`;
 
 /** Throws TypeError for a header that cannot be sent, without its value, which may be a secret. */
-export function encodeRequest(target: HttpTarget, { method = "POST", headers, body }: Omit<UpstreamRequest, "url">): EncodedRequest {
+export function encodeRequest(target: HttpTarget, { method = "POST", headers, body, bytes }: Omit<UpstreamRequest, "url">): EncodedRequest {
   let head = method + target.headStart;
   let ascii = true;
   for (const name in headers) {
@@ -66,8 +66,8 @@ export function encodeRequest(target: HttpTarget, { method = "POST", headers, bo
   if (headers["user-agent"] === undefined) head += USER_AGENT;
   if (headers["accept"] === undefined) head += "Accept: */*\r\n";
   if (headers["accept-encoding"] === undefined) head += "Accept-Encoding: identity\r\n";
-  const bodyLength = Buffer.byteLength(body);
+  const bodyLength = bytes?.length ?? Buffer.byteLength(body);
   head += method === "GET" ? "\r\n" : `Content-Length: ${bodyLength}\r\n\r\n`;
-  const data = ascii ? head + body : Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(body)]);
+  const data = ascii && bytes === undefined ? head + body : Buffer.concat([Buffer.from(head, "latin1"), bytes ?? Buffer.from(body)]);
   return { data, byteLength: head.length + bodyLength };
 }

@@ -92,7 +92,7 @@ function requestInit(request: UpstreamRequest, options: FetchUpstreamOptions): B
   const init: BunFetchRequestInit = {
     method: request.method ?? "POST",
     headers: request.headers,
-    ...(request.method !== "GET" && { body: request.body }),
+    ...(request.method !== "GET" && { body: request.bytes ?? request.body }),
     // Fetch would carry x-api-key and its like to wherever the provider points.
     redirect: "manual",
     timeout: false,

@@ -9,6 +9,8 @@ export interface UpstreamRequest {
   /** Lower-case names. The driver adds Host, Content-Length and Accept-Encoding. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** In place of `body`: of a long request, which another thread has written and signed. */
+  readonly bytes?: Uint8Array;
 }
 
 export interface UpstreamLimits {

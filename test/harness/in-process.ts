@@ -5,6 +5,7 @@ import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { type Crossed, thresholdWatch } from "../../src/admission/thresholds.ts";
 import type { ChatContext } from "../../src/chat/context.ts";
 import { openRouting } from "../../src/chat/open-routing.ts";
+import type { LongRequests } from "../../src/chat/long-requests.ts";
 import { handleChat } from "../../src/chat/handle.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
@@ -68,6 +69,8 @@ export interface StubOptions {
   readonly tools?: FakeToolServers;
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
+  /** Long requests are parsed and written in this thread, if left out. */
+  readonly longRequests?: LongRequests;
   /** Why no call may run now; never, if left out. */
   readonly refusal?: () => string | null;
 }
@@ -108,6 +111,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     credentials: openCredentialLender({ upstream, clock, onRefused: (one) => refused.push(one) }),
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
+    longRequests: options.longRequests ?? null,
     observer: { publish: (record) => records.push(structuredClone(record)) },
     tracing: options.tracing ?? null,
     integrations: null,

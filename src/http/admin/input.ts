@@ -1,7 +1,7 @@
 // What comes with a request of the admin API as values: the body, the query, and what is wrong with them by its path (decisions 5.1, 5.2, 5.6).
 import type { z } from "zod";
 import { beyondBound } from "../../chat/bounded-body.ts";
-import { readBody } from "../../chat/read-body.ts";
+import { bodyText, readBody } from "../../chat/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
 import { formatPath } from "../../config/problem.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -25,7 +25,7 @@ export interface JsonBody {
 
 /** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`, `invalid_request`. */
 export async function readJsonBody(request: Request, limits: ServerLimits): Promise<JsonBody> {
-  const text = await readBody(request, { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MAX_ADMIN_BODY_BYTES) });
+  const text = bodyText(await readBody(request, { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MAX_ADMIN_BODY_BYTES) }));
   try {
     const { value } = parseJsonObject(text, { maxDepth: MAX_DEPTH, maxValues: MAX_VALUES, maxMembers: MAX_MEMBERS });
     refuseOddValues(value, []);

@@ -8,6 +8,7 @@ import { answerOf, promptTokens, type SandboxAnswer, type SandboxCall, type Sand
 export const SANDBOX_SCHEME = "sandbox:";
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 const CREATED = 1_767_225_600;
 const MAX_SLOW_MS = 600_000;
 /** Events that go into one read. */
@@ -15,7 +16,7 @@ const EVENTS_PER_READ = 16;
 
 export const sandboxUpstream: UpstreamClient = {
   async send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse> {
-    const body = JSON.parse(request.body) as SandboxRequest;
+    const body = JSON.parse(request.bytes === undefined ? request.body : decoder.decode(request.bytes)) as SandboxRequest;
     call.onSent?.(true);
     const fault = /^(fail|slow)-(\d{1,6})$/.exec(body.model);
     if (fault?.[1] === "fail") return failure(Number(fault[2]));

@@ -1,0 +1,98 @@
+// Long requests, seen from the thread that serves calls (decisions 5.8): their bodies go to another thread as they came, and what comes back is a request without
+// its conversation, and bytes for each target.
+import type { BodyBounds } from "../core/body-bounds.ts";
+import type { ChatRequest } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import { isObject, type Json } from "../core/json.ts";
+import type { Target } from "../core/target.ts";
+import { threadFile } from "../core/thread-file.ts";
+import type { EncodedRequest } from "../providers/provider.ts";
+import { AskedThread } from "../wire/asked-thread.ts";
+import { outlineOf, withConversation } from "./held-conversation.ts";
+import type { EncodeQuestion, Opened, OpenQuestion, Refused } from "./long-request-worker.ts";
+import { parseChatRequest } from "./parse.ts";
+
+/** From here on a body is long: what is shorter is parsed and written in the thread that serves calls, in well under 50 ms whatever it holds. */
+export const LONG_BODY_BYTES = 1_048_576;
+/** Of all long requests together; one more waits for no other, and is refused. */
+const MAX_HELD_BYTES = 1024 * 1_048_576;
+
+export interface LongRequests {
+  /** The request without its conversation, which has to be released in the end. Throws what the parser throws, or `gateway_overloaded`. */
+  open(bytes: Uint8Array, bounds: BodyBounds): Promise<ChatRequest>;
+  /** Written and signed for the target. Throws what the encoder throws. */
+  encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
+  /** The request with its conversation, for what only this thread can do with it: it takes the time that the other one would have saved. */
+  whole(request: ChatRequest): Promise<ChatRequest>;
+  release(request: ChatRequest): void;
+  close(): Promise<void>;
+}
+
+export function openLongRequests(): LongRequests {
+  const thread = new AskedThread({
+    program: threadFile(import.meta.url, "chat/long-request-worker.ts"),
+    setup: null,
+    ended: (why) => new GatewayError("internal_error", "The gateway failed while it handled this request.", { detail: `the thread of long requests ended${why}` }),
+    failed: ({ message }) => new GatewayError("internal_error", "The gateway failed while it handled this request.", { detail: message }),
+  });
+  const sizes = new Map<number, number>();
+  let heldBytes = 0;
+  let last = 0;
+
+  const ask = async <T extends object | string>(method: string, question: unknown, transfer: readonly ArrayBuffer[] = []): Promise<T> => {
+    const result = await thread.ask<T | Refused>(method, [question], transfer);
+    if (isObject(result) && isObject(result["refused"] as Json)) {
+      const { code, message, detail, ...more } = (result as unknown as Refused).refused;
+      const { metadata, ...told } = more;
+      throw new GatewayError(code, message, { ...told, ...(metadata && { metadata }), ...(detail !== null && { detail }) });
+    }
+    return result as T;
+  };
+  const release = (id: number): void => {
+    const size = sizes.get(id);
+    if (size === undefined) return;
+    sizes.delete(id);
+    heldBytes -= size;
+    thread.tell("release", id);
+  };
+
+  return {
+    async open(bytes, bounds) {
+      if (heldBytes + bytes.length > MAX_HELD_BYTES) throw new GatewayError("gateway_overloaded", "The gateway holds as many long requests as it can.", { headers: { "retry-after": "1" } });
+      const id = ++last;
+      sizes.set(id, bytes.length);
+      heldBytes += bytes.length;
+      try {
+        const question: OpenQuestion = { conversation: id, bytes, bounds, maxOutlineCharacters: LONG_BODY_BYTES };
+        return withoutConversation(await ask<Opened>("open", question, [bytes.buffer as ArrayBuffer]));
+      } catch (thrown) {
+        release(id);
+        throw thrown;
+      }
+    },
+    encode: (request, target, nowMs) => ask<EncodedRequest>("encode", { conversation: request.held!.id, outline: outlineOf(request), target, nowMs } satisfies EncodeQuestion),
+    async whole(request) {
+      const text = await ask<string>("text", request.held!.id);
+      return withConversation(outlineOf(request), parseChatRequest(text, null), request.options);
+    },
+    release: ({ held }) => {
+      if (held !== undefined) release(held.id);
+    },
+    close: () => thread.close(false),
+  };
+}
+
+/** What the serving thread works with. The body was found to be right, so that its rest is. */
+function withoutConversation({ outline, held, blocks, vendorForms, toolImages, legacyFunctions, isRewritten }: Opened): ChatRequest {
+  const rest = parseChatRequest(outline, null);
+  return {
+    ...rest,
+    messages: [],
+    held,
+    blocks,
+    vendorForms: [...vendorForms, ...rest.vendorForms.filter(({ path }) => !path.startsWith("messages"))],
+    toolImages,
+    options: { ...rest.options, legacyFunctions },
+    source: isRewritten ? { ...rest.source, rewritten: new Set([...rest.source.rewritten, "messages"]) } : rest.source,
+  };
+}

@@ -1,0 +1,103 @@
+// Decisions 5.8: a long body is parsed and written in another thread. What reaches a provider, what is recorded and what is refused is what it would be in one thread.
+import { afterAll, describe, expect, test } from "bun:test";
+import { LONG_BODY_BYTES, type LongRequests, openLongRequests } from "../../src/chat/long-requests.ts";
+import type { UpstreamRequest } from "../../src/wire/upstream.ts";
+import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { openaiAnswer } from "../harness/upstream.ts";
+
+const threads = openLongRequests();
+afterAll(() => threads.close());
+
+const long = (bytes = 1.5 * LONG_BODY_BYTES): string => "Съешь же ещё этих мягких французских булок, \\n \\\"и выпей чаю\\\" 🍵. ".repeat(Math.ceil(bytes / 90));
+const TOOLS = '"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]';
+const conversation = (more = ""): string => `[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"${long()}"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Paris\\",\\"n\\":12345678901234567890}"}}]},{"role":"tool","tool_call_id":"call_1","content":"Rain"}${more}]`;
+const body = (model: string, more: string, before = ""): string => `{${before}"model":"${model}","messages":${conversation()},"temperature":0.5,${more}}`;
+
+interface Seen {
+  readonly status: number;
+  readonly text: string;
+  readonly sent: readonly { readonly url: string; readonly headers: unknown; readonly body: string; readonly inThread: boolean }[];
+  readonly record: unknown;
+}
+
+function plain({ url, headers, body: text, bytes }: UpstreamRequest): Seen["sent"][number] {
+  return { url, headers, body: bytes === undefined ? text : Buffer.from(bytes).toString("utf8"), inThread: bytes !== undefined };
+}
+
+async function seen(text: string, longRequests: LongRequests | null, options: StubOptions = {}, headers: Record<string, string> = {}): Promise<Seen> {
+  const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }), ...options, ...(longRequests && { longRequests }) });
+  const answer = await gateway.chat(text, { headers });
+  const said = (await answer.text()).replaceAll(/"x_gateway_trace_id":"\w+"|"id":"chatcmpl-\w+"|"created":\d+/g, "");
+  const { messages, fates, warnings, usage, attempts, metadata, model, route, endUser } = gateway.records[0]!;
+  return { status: answer.status, text: said, sent: gateway.sent.map(plain), record: { messages, fates, warnings, usage, metadata, model, route, endUser, attempts: attempts.map(({ code, status }) => ({ code, status })) } };
+}
+
+const REQUESTS: Readonly<Record<string, string>> = {
+  "OpenAI's form": body("openai:gpt-4o", `${TOOLS},"seed":12345678901234567890,"unknown":[1.10,{"x":1e2}],"user":"me"`),
+  "OpenAI's form, with the conversation last": `{"model":"custom:m","stop":["a"],"seed":5,"messages":${conversation()}}`,
+  Anthropic: body("anthropic:claude-sonnet-4-5", `${TOOLS},"max_tokens":5`),
+  Gemini: body("gemini:gemini-2.5-pro", `${TOOLS},"tool_choice":"required"`),
+  Bedrock: body("bedrock:anthropic.claude-opus-4-5", `${TOOLS},"metadata":{"n":1}`),
+  Cohere: `{"model":"cohere:command-a-03-2025","messages":[{"role":"user","content":"${long()}"}]}`,
+  Ollama: `{"model":"ollama:llama3","messages":[{"role":"user","content":"${long()}"}]}`,
+  Vertex: `{"model":"vertex:gemini-2.5-pro","messages":[{"role":"user","content":"${long()}"}]}`,
+  "the old functions": `{"functions":[{"name":"weather"}],"function_call":"auto","messages":[{"role":"user","content":"${long()}"},{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":"{}"}},{"role":"function","name":"weather","content":"Rain"}],"model":"openai:m"}`,
+  "an entry of fallbacks": body("openai:m", '"n":2,"fallbacks":[{"model":"custom:b","temperature":1,"seed":12345678901234567890}]'),
+  "a parameter that is dropped": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1},"drop_params":true'),
+  "a parameter that is refused": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1}'),
+  "a stream": body("openai:m", '"stream":true'),
+  "several choices in several calls": `{"model":"anthropic:claude-sonnet-4-5","n":3,"messages":[{"role":"user","content":"${long()}"}]}`,
+  "a message that is wrong": `{"model":"openai:m","messages":[{"role":"user","content":"${long()}"},{"role":"nobody","content":"x"}]}`,
+  "a body that is no JSON": `${body("openai:m", '"n":1').slice(0, -1)},nope}`,
+  "a name that is too long": `{"model":"openai:${"m".repeat(2_000_000)}","messages":[]}`,
+  "too many values": `{"model":"openai:m","messages":[{"role":"user","content":"x"}],"x":[${"1,".repeat(600_000)}1]}`,
+  "an unknown model": body("nowhere:m", '"n":1'),
+};
+
+describe("a long request", () => {
+  for (const [what, text] of Object.entries(REQUESTS)) {
+    test(`[d5.8] ${what}: what goes out, the answer and the record are those of one thread`, async () => {
+      expect(Buffer.byteLength(text)).toBeGreaterThan(LONG_BODY_BYTES);
+      const options: StubOptions = what === "an entry of fallbacks" ? { upstream: cannedUpstream(({ url }) => (url.includes("provider.test") ? { body: JSON.stringify(openaiAnswer()) } : { status: 500, body: "" })) } : {};
+      const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
+      const { sent: sentHere, ...restHere } = here;
+      const { sent: sentThere, ...restThere } = there;
+      expect(restThere).toEqual(restHere);
+      const unsigned = (headers: unknown) => (what === "Bedrock" ? Object.keys(headers as object) : headers);
+      expect(sentThere.map(({ url, headers, body: out }) => ({ url, headers: unsigned(headers), isSame: out === sentHere.find((one) => one.body === out)?.body }))).toEqual(sentHere.map(({ url, headers }) => ({ url, headers: unsigned(headers), isSame: true })));
+      for (const { inThread } of sentThere) expect(inThread).toBe(true);
+    });
+  }
+
+  test("[d5.8] policies, sticky routes and limits see of it what they see of a short one", async () => {
+    const { messages, endUser } = (await seen(REQUESTS["OpenAI's form"]!, threads)).record as { messages: { count: number; roles: object; blocks: string[]; bodyCharacters: number }; endUser: string };
+    expect([messages.count, messages.roles, messages.blocks, messages.bodyCharacters, endUser]).toEqual([4, { system: 1, user: 1, assistant: 1, tool: 1 }, ["text", "image_url"], REQUESTS["OpenAI's form"]!.length, "me"]);
+  });
+
+  test("[d5.8] what stands beside the conversation may not be long: 400 with its path and the bound", async () => {
+    const refused = await seen(body("openai:m", `"prediction":{"type":"content","content":"${long()}"}`), threads);
+    expect([refused.status, refused.sent.length]).toEqual([400, 0]);
+    expect(refused.text).toContain('"param":"prediction"');
+    expect(refused.text).toContain(String(LONG_BODY_BYTES));
+  });
+
+  test("[d5.8] it is held no longer than its call, however that ends", async () => {
+    const released: number[] = [];
+    const opened: number[] = [];
+    const counted: LongRequests = {
+      ...threads,
+      async open(bytes, bounds) {
+        const request = await threads.open(bytes, bounds);
+        opened.push(request.held!.id);
+        return request;
+      },
+      release(request) {
+        released.push(request.held!.id);
+        threads.release(request);
+      },
+    };
+    for (const what of ["OpenAI's form", "a parameter that is refused", "a stream", "an unknown model"]) await seen(REQUESTS[what]!, counted);
+    expect(released).toEqual(opened);
+    expect(opened).toHaveLength(4);
+  });
+});
