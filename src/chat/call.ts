@@ -195,9 +195,11 @@ export class Call {
   }
 
   /** What is said in the call is looked at, kept, or goes on in rounds of tools, all of which happens in this thread. */
-  needsWhole({ options, toolImages }: ChatRequest, { tenantId, projectId }: Principal): boolean {
+  needsWhole({ options, toolImages, held }: ChatRequest, { tenantId, projectId }: Principal): boolean {
     const policies = this.snapshot.policies.of(tenantId, projectId);
-    return options.toolServers.length > 0 || toolImages.size > 0 || this.snapshot.contentLogs.has(projectId) || (policies !== null && policies.inputGuards.length > 0);
+    // a rule may ask for any member
+    const isAsked = policies !== null && (policies.inputGuards.length > 0 || (held?.members.length ?? 0) > 0);
+    return isAsked || options.toolServers.length > 0 || toolImages.size > 0 || this.snapshot.contentLogs.has(projectId);
   }
 
   /** From here on what is said is collected, where the project keeps it. */

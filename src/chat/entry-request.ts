@@ -56,6 +56,31 @@ export function requestForTarget(request: ChatRequest, target: RouteTarget, rout
  * path of the entry.
  */
 export function withCheckedEntries(request: ChatRequest): ChatRequest {
+  const steps = checkedEntries(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same, in turns with other calls where there is much to read. */
+export function withEntriesInTurns(request: ChatRequest): ChatRequest | Promise<ChatRequest> {
+  const { fallbacks, modelList } = request.options;
+  const isMuch = textWithoutMessages(request) * (fallbacks.length + (modelList?.length ?? 0)) > MAX_TEXT_IN_TURN;
+  return isMuch ? checkedInTurns(request) : withCheckedEntries(request);
+}
+const MAX_TEXT_IN_TURN = 262_144;
+
+async function checkedInTurns(request: ChatRequest): Promise<ChatRequest> {
+  const steps = checkedEntries(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await new Promise<void>((resume) => setImmediate(resume));
+  }
+}
+
+function* checkedEntries(request: ChatRequest): Generator<void, ChatRequest> {
   const { fallbacks, modelList, needs } = request.options;
   if (fallbacks.length === 0 && modelList === null) return request;
   const all = new Map<Permission, string>(needs);
@@ -67,14 +92,20 @@ export function withCheckedEntries(request: ChatRequest): ChatRequest {
     } catch (thrown) {
       throw atEntry(thrown, path, entry.params);
     }
+    yield;
   }
   return all.size === needs.size ? request : { ...request, options: { ...request.options, needs: all } };
 }
 
-/** Throws `invalid_request`. */
-function boundRepetition({ source: { text, members }, options }: ChatRequest, entries: number): void {
+function textWithoutMessages({ source: { text, members } }: ChatRequest): number {
   const { valueStart = 0, valueEnd = 0 } = members.get("messages") ?? {};
-  if ((text.length - (valueEnd - valueStart)) * entries <= MAX_ENTRY_TEXT) return;
+  return text.length - (valueEnd - valueStart);
+}
+
+/** Throws `invalid_request`. */
+function boundRepetition(request: ChatRequest, entries: number): void {
+  const { options } = request;
+  if (textWithoutMessages(request) * entries <= MAX_ENTRY_TEXT) return;
   throw new GatewayError("invalid_request", `The parameters of the request are too long to be read again for each of ${entries} entries.`, { param: options.modelList === null ? "fallbacks" : "model_list" });
 }
 

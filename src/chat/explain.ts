@@ -36,6 +36,14 @@ export function asksToExplain(headers: Headers): boolean {
   return isOn(headers.get("x-gateway-explain"), EXPLAIN_HEADER);
 }
 
+/** It is made in the thread that serves calls. */
+const MAX_EXPLAINED_BYTES = 2_097_152;
+
+/** Throws `invalid_request`: an explanation repeats what would go out, several times over for several targets. */
+export function demandExplainable(body: Uint8Array): void {
+  if (body.length > MAX_EXPLAINED_BYTES) throw new GatewayError("invalid_request", `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. A shorter conversation goes the same way.`, { param: EXPLAIN_HEADER });
+}
+
 /** A target that the call would not be sent to, and why. */
 interface Passed {
   readonly refusal: GatewayError;

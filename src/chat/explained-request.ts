@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Target } from "../core/target.ts";
-import { parseJson } from "../wire/json.ts";
+import { parseBoundedJson } from "../wire/json.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
 import type { Masker } from "./masking.ts";
 
@@ -46,7 +46,7 @@ function signedHeader(value: string): string {
 function bodyValue(text: string): Json {
   if (text === "") return null;
   try {
-    return parseJson(text);
+    return parseBoundedJson(text);
   } catch {
     return text;
   }

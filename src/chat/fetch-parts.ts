@@ -3,11 +3,12 @@
 import { Cancellation } from "../core/cancellation.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import { isObject, type JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
 import { connectionPartition } from "../core/target.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import { UpstreamFault, type UpstreamResponse } from "../wire/upstream.ts";
+import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
 import type { Call } from "./call.ts";
 import { mediaTypeOf } from "./media-type.ts";
 
@@ -18,7 +19,6 @@ const MAX_ALL_BYTES = 50 * MIB;
 const TIME_MS = 10_000;
 /** What is longer is no address that servers take, and would be kept while it is under way. */
 const MAX_ADDRESS = 8192;
-const WEB_ADDRESS = /^https?:\/\//i;
 
 export interface Fetched {
   readonly mediaType: string;
@@ -33,12 +33,11 @@ export interface Place {
   readonly path: string;
 }
 
-/** Where each type of block may hold an address, and the block with the bytes in its place. */
-const FETCHABLE: Readonly<Partial<Record<BlockType, { readonly at: readonly [string, string]; readonly kind: RegExp | null; readonly filled: (part: ContentPart, fetched: Fetched, address: string) => ContentPart }>>> = {
-  image_url: { at: ["image_url", "url"], kind: /^image\//, filled: (part, fetched) => ({ ...part, image_url: { ...(part["image_url"] as JsonObject), url: dataUri(fetched) } }) },
-  video_url: { at: ["video_url", "url"], kind: /^video\//, filled: (part, fetched) => ({ ...part, video_url: { ...(part["video_url"] as JsonObject), url: dataUri(fetched) } }) },
+/** What each type of block may hold behind an address, and the block with the bytes in its place. */
+const FETCHABLE: Readonly<Partial<Record<BlockType, { readonly kind: RegExp | null; readonly filled: (part: ContentPart, fetched: Fetched, address: string) => ContentPart }>>> = {
+  image_url: { kind: /^image\//, filled: (part, fetched) => ({ ...part, image_url: { ...(part["image_url"] as JsonObject), url: dataUri(fetched) } }) },
+  video_url: { kind: /^video\//, filled: (part, fetched) => ({ ...part, video_url: { ...(part["video_url"] as JsonObject), url: dataUri(fetched) } }) },
   file: {
-    at: ["file", "file_id"],
     kind: null,
     filled: (part, fetched, address) => {
       const { file_id: _address, ...file } = part["file"] as JsonObject;
@@ -46,7 +45,6 @@ const FETCHABLE: Readonly<Partial<Record<BlockType, { readonly at: readonly [str
     },
   },
   document: {
-    at: ["source", "url"],
     kind: null,
     filled: (part, { mediaType, base64 }) => {
       const { url: _address, ...source } = part["source"] as JsonObject;
@@ -72,14 +70,6 @@ export function withContent(request: ChatRequest, places: readonly Place[], fetc
   return { ...request, messages, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) } };
 }
 
-/** Whether the block stands there with the address of a file that the gateway could fetch. */
-export function hasWebAddress(block: ContentPart): boolean {
-  const spot = FETCHABLE[block.type as BlockType];
-  const held = spot === undefined ? undefined : block[spot.at[0]];
-  const address = isObject(held) ? held[spot!.at[1]] : undefined;
-  return typeof address === "string" && WEB_ADDRESS.test(address);
-}
-
 /** Addresses that stand in blocks which the model takes as bytes only. Throws `invalid_request` for too many. */
 export function placesToFetch(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
   const types = provider.inlines(model);
@@ -89,13 +79,9 @@ export function placesToFetch(request: ChatRequest, provider: Provider, model: s
     if (!Array.isArray(content)) return;
     (content as readonly ContentPart[]).forEach((block, part) => {
       const type = block.type as BlockType;
-      const spot = types.has(type) ? FETCHABLE[type] : undefined;
-      if (spot === undefined) return;
-      const [holder, name] = spot.at;
-      const held = block[holder];
-      const address = isObject(held) ? held[name] : undefined;
-      if (typeof address !== "string" || !WEB_ADDRESS.test(address)) return;
-      const path = `messages[${message}].content[${part}].${holder}.${name}`;
+      const address = types.has(type) ? webAddressIn(block) : null;
+      if (address === null) return;
+      const path = `messages[${message}].content[${part}].${ADDRESS_AT[type]!.join(".")}`;
       if (address.length > MAX_ADDRESS) throw new GatewayError("invalid_request", `${path} must have at most ${MAX_ADDRESS} characters to be fetched by the gateway; got ${address.length}.`, { param: path });
       places.push({ message, part, type, address, path });
     });

@@ -7,8 +7,8 @@ import type { Permission } from "../core/identity.ts";
 import { Call, type Peers } from "./call.ts";
 import { complete } from "./complete.ts";
 import type { ChatContext } from "./context.ts";
-import { withCheckedEntries } from "./entry-request.ts";
-import { asksToExplain, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
+import { withEntriesInTurns } from "./entry-request.ts";
+import { asksToExplain, demandExplainable, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
 import { isOn } from "./header-switch.ts";
 import { prepare } from "./legs.ts";
 import { LONG_BODY_BYTES } from "./long-requests.ts";
@@ -35,13 +35,16 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const { limits } = call.snapshot;
     const body = await readBody(http, limits);
+    if (explains) demandExplainable(body);
     const { longRequests } = context;
-    let sent = withCheckedEntries(longRequests === null || body.length < LONG_BODY_BYTES ? parseChatRequest(bodyText(body), limits.body) : call.holds(await longRequests.open(body, limits.body)));
+    const parsed = longRequests === null || explains || body.length < LONG_BODY_BYTES ? parseChatRequest(bodyText(body), limits.body) : call.holds(await longRequests.open(body, limits.body));
+    const checked = withEntriesInTurns(parsed);
+    let sent = checked instanceof Promise ? await checked : checked;
     call.parsed(sent);
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
-    if (sent.held !== undefined && (explains || call.needsWhole(sent, principal))) sent = await longRequests!.whole(sent);
+    if (sent.held !== undefined && call.needsWhole(sent, principal)) sent = await longRequests!.whole(sent);
     if (!explains) call.listens(sent, principal);
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;

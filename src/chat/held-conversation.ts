@@ -2,9 +2,10 @@
 import { estimatePrompt } from "../accounting/estimate.ts";
 import type { BlockType, ChatRequest, ContentPart, HeldConversation, MemberSpan, Message, RequestSource } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import { parseJson } from "../wire/json.ts";
-import type { JsonObject } from "../core/json.ts";
-import { hasWebAddress } from "./fetch-parts.ts";
+import { parseBoundedJson } from "../wire/json.ts";
+import type { Json, JsonObject } from "../core/json.ts";
+import { FIELDS } from "../core/params.ts";
+import { webAddressIn } from "./addressed-block.ts";
 
 /** So much of a conversation's beginning that vendors' caches of prompts hit. */
 const STICKY_CHARACTERS = 2048;
@@ -24,7 +25,7 @@ function beginningOf(message: Message): JsonObject {
 }
 
 /** What the serving thread is told of a conversation. */
-export function heldFigures(request: ChatRequest, id: number): HeldConversation {
+export function heldFigures(request: ChatRequest, id: number, members: readonly string[]): HeldConversation {
   const roles: Record<string, number> = {};
   const parts: Record<string, number> = {};
   const addressed = new Set<BlockType>();
@@ -36,21 +37,45 @@ export function heldFigures(request: ChatRequest, id: number): HeldConversation 
       for (const part of content ?? []) {
         parts[part.type] = (parts[part.type] ?? 0) + 1;
         if (typeof part["text"] === "string") characters += part["text"].length;
-        if (hasWebAddress(part)) addressed.add(part.type as BlockType);
+        if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
       }
   }
-  return { id, count: request.messages.length, roles, parts, characters, bodyCharacters: request.source.text.length, promptTokens: estimatePrompt(request.messages), opening: openingOf(request.messages), addressed };
+  return { id, members, count: request.messages.length, roles, parts, characters, bodyCharacters: request.source.text.length, promptTokens: estimatePrompt(request.messages), opening: openingOf(request.messages), addressed };
 }
 
-/** The text of a request with a stand-in for its conversation. Throws `invalid_request` where it is long without it. */
-export function textWithoutConversation({ text, members }: RequestSource, maxCharacters: number): string {
-  const span = members.get("messages")!;
-  if (text.length - (span.valueEnd - span.valueStart) > maxCharacters) {
-    const [longest] = [...members].filter(([name]) => name !== "messages").toSorted(([, one], [, other]) => lengthOf(other) - lengthOf(one));
-    const name = longest?.[0] ?? null;
-    throw new GatewayError("invalid_request", `What stands beside messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`, { param: name });
+/** Stands in the place of a long member that is passed through. What a caller sends is not this but by intent, and then stands for the caller's own. */
+const MEMBER_STAND_IN = "held 0b1f6a52-6a3f-4c55-9e57-0d9f3f6f6f0e";
+const MEMBER_STAND_IN_TEXT = JSON.stringify(MEMBER_STAND_IN);
+/** Shorter ones stand beside the conversation as they are. */
+const LONG_MEMBER = 16_384;
+
+export interface TextWithoutConversation {
+  readonly text: string;
+  /** Further members that it has stand-ins for. */
+  readonly members: readonly string[];
+}
+
+/**
+ * The text of a request with stand-ins for its conversation and for long members that nothing here knows. Throws `invalid_request` where it is long without
+ * them.
+ */
+export function textWithoutConversation({ text, members }: RequestSource, maxCharacters: number): TextWithoutConversation {
+  const held: string[] = [];
+  let rest = "";
+  let copied = 0;
+  for (const [name, span] of members) {
+    // what extra_body joins is one value with it
+    const isLong = !FIELDS.has(name) && span.valueEnd - span.valueStart >= LONG_MEMBER && !members.has("extra_body");
+    if (name !== "messages" && !isLong) continue;
+    if (isLong) held.push(name);
+    rest += text.slice(copied, span.valueStart) + (isLong ? MEMBER_STAND_IN_TEXT : STAND_IN);
+    copied = span.valueEnd;
   }
-  return text.slice(0, span.valueStart) + STAND_IN + text.slice(span.valueEnd);
+  rest += text.slice(copied);
+  if (rest.length <= maxCharacters) return { text: rest, members: held };
+  const [longest] = [...members].filter(([name]) => name !== "messages" && !held.includes(name)).toSorted(([, one], [, other]) => lengthOf(other) - lengthOf(one));
+  const name = longest?.[0] ?? null;
+  throw new GatewayError("invalid_request", `What stands beside messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`, { param: name });
 }
 
 function lengthOf({ keyStart, valueEnd }: MemberSpan): number {
@@ -70,21 +95,22 @@ export function outlineOf({ messages: _messages, held: _held, params, extra, ...
   return { params: JSON.stringify(params), extra: JSON.stringify(extra), rest: { ...rest, options } };
 }
 
-/** The request of an outline with its conversation, whose text stands where the stand-in was. `whole` is the request as the caller sent it; `options` where the outline lacks some. */
+/** The request of an outline with what was held of it. `whole` is the request as the caller sent it; `options` where the outline lacks some. */
 export function withConversation({ params, extra, rest }: RequestOutline, whole: ChatRequest, options = rest.options): ChatRequest {
-  const sent = whole.source.members.get("messages")!;
-  const conversation = whole.source.text.slice(sent.valueStart, sent.valueEnd);
   const { text, members } = rest.source;
-  const place = members.get("messages")!;
-  const longer = conversation.length - (place.valueEnd - place.valueStart);
-  const moved = (at: number): number => (at >= place.valueEnd ? at + longer : at);
-  const spans = new Map([...members].map(([name, { keyStart, valueStart, valueEnd }]) => [name, { keyStart: moved(keyStart), valueStart: moved(valueStart), valueEnd: moved(valueEnd) }]));
-  return {
-    ...rest,
-    options,
-    params: parseJson(params) as ChatRequest["params"],
-    extra: parseJson(extra) as JsonObject,
-    messages: whole.messages,
-    source: { text: text.slice(0, place.valueStart) + conversation + text.slice(place.valueEnd), members: spans, rewritten: rest.source.rewritten },
-  };
+  const spans = new Map<string, MemberSpan>();
+  const ownExtra = parseBoundedJson(extra) as Record<string, Json>;
+  let joined = "";
+  let copied = 0;
+  for (const [name, { keyStart, valueStart, valueEnd }] of members) {
+    const written = text.slice(valueStart, valueEnd);
+    const sent = name === "messages" || written === MEMBER_STAND_IN_TEXT ? whole.source.members.get(name) : undefined;
+    joined += text.slice(copied, valueStart);
+    const start = joined.length;
+    joined += sent === undefined ? written : whole.source.text.slice(sent.valueStart, sent.valueEnd);
+    spans.set(name, { keyStart: start - (valueStart - keyStart), valueStart: start, valueEnd: joined.length });
+    copied = valueEnd;
+    if (ownExtra[name] === MEMBER_STAND_IN && whole.extra[name] !== undefined) ownExtra[name] = whole.extra[name];
+  }
+  return { ...rest, options, params: parseBoundedJson(params) as ChatRequest["params"], extra: ownExtra, messages: whole.messages, source: { text: joined + text.slice(copied), members: spans, rewritten: rest.source.rewritten } };
 }

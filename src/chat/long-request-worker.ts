@@ -53,8 +53,8 @@ function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestio
   const outline = textWithoutConversation(request.source, maxOutlineCharacters);
   held.set(conversation, request);
   return {
-    outline,
-    held: heldFigures(request, conversation),
+    outline: outline.text,
+    held: heldFigures(request, conversation, outline.members),
     blocks: request.blocks,
     vendorForms: request.vendorForms.filter(({ path }) => path.startsWith("messages")),
     toolImages: request.toolImages,

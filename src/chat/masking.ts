@@ -4,7 +4,7 @@ import type { StoredCredential } from "../core/credential.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { COMMON_PARAMETERS } from "../core/params.ts";
 import type { Credential } from "../core/target.ts";
-import { parseJson } from "../wire/json.ts";
+import { parseBoundedJson } from "../wire/json.ts";
 
 const MASK = "****";
 const ENDING = 4;
@@ -108,7 +108,7 @@ function spellings(secret: string): readonly string[] {
 
 function jsonOf(text: string): Json | undefined {
   try {
-    return parseJson(text);
+    return parseBoundedJson(text);
   } catch {
     return undefined;
   }

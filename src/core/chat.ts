@@ -258,6 +258,8 @@ export interface OfferedTools {
  */
 export interface HeldConversation {
   readonly id: number;
+  /** Members of the body that it holds as well: long ones that only pass through. */
+  readonly members: readonly string[];
   readonly count: number;
   /** Messages by role, and parts by type. */
   readonly roles: Readonly<Record<string, number>>;

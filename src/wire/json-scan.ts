@@ -191,30 +191,39 @@ function shortened(name: string): string {
   return name.length <= MAX_SHOWN ? name : `${name.slice(0, MAX_SHOWN)}…`;
 }
 
+/** An array or object on the way to a place, and where in it the way goes on. */
+interface Level {
+  readonly isObject: boolean;
+  /** In the text: of the key, or of no meaning in an array. */
+  keyStart: number;
+  keyEnd: number;
+  index: number;
+}
+
 /** Where a place in the text belongs: the path of the value there, or of the array or object around it. Only refusals ask for it. */
 function pathAt(text: string, offset: number, ofValue: boolean): string {
-  const levels: { isObject: boolean; place: string }[] = [];
-  let index: number[] = [];
+  const levels: Level[] = [];
+  let level: Level | undefined;
   let at = skipSpace(text, 0);
   while (at < offset) {
     const unit = text.charCodeAt(at);
-    const level = levels.at(-1);
     if (unit === QUOTE) {
       const end = endOfString(text, at);
-      if (level?.isObject === true && text.charCodeAt(skipSpace(text, end)) === COLON) level.place = `.${shortened(text.slice(at + 1, Math.min(end - 1, at + 2 + MAX_SHOWN)))}`;
+      if (level?.isObject === true && text.charCodeAt(skipSpace(text, end)) === COLON) {
+        level.keyStart = at + 1;
+        level.keyEnd = end - 1;
+      }
       at = end;
       continue;
     }
-    if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
-      levels.push({ isObject: unit === OPEN_BRACE, place: unit === OPEN_BRACE ? "" : "[0]" });
-      index.push(0);
-    } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) {
+    if (unit === OPEN_BRACE || unit === OPEN_BRACKET) levels.push((level = { isObject: unit === OPEN_BRACE, keyStart: 0, keyEnd: 0, index: 0 }));
+    else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) {
       levels.pop();
-      index.pop();
-    } else if (unit === COMMA && level?.isObject === false) level.place = `[${(index[index.length - 1] = index.at(-1)! + 1)}]`;
+      level = levels.at(-1);
+    } else if (unit === COMMA && level !== undefined) level.index += 1;
     at += 1;
   }
-  const path = (ofValue ? levels : levels.slice(0, -1)).map(({ place }) => place).join("");
+  const path = (ofValue ? levels : levels.slice(0, -1)).map(({ isObject, keyStart, keyEnd, index }) => (isObject ? `.${shortened(text.slice(keyStart, Math.min(keyEnd, keyStart + MAX_SHOWN + 1)))}` : `[${index}]`)).join("");
   return path.startsWith(".") ? path.slice(1) : path;
 }
 

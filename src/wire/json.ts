@@ -20,6 +20,11 @@ export function parseJson(text: string): Json {
   return parseScanned(text, scanValue(text, SENT_BOUNDS));
 }
 
+/** The same of what was bounded before, or written here: it may hold as much as it does. */
+export function parseBoundedJson(text: string): Json {
+  return parseScanned(text, scanValue(text, { maxDepth: MAX_DEPTH }));
+}
+
 /**
  * One JSON object, and where its members stand in the text, by unescaped key. A number that a double would change is a RawNumber.
  * Throws JsonError: for what is no JSON or no object, a top-level key that stands twice, and nesting deeper than 512; and before a value is made for what is beyond a bound.

@@ -35,6 +35,9 @@ async function seen(text: string, longRequests: LongRequests | null, options: St
 const REQUESTS: Readonly<Record<string, string>> = {
   "OpenAI's form": body("openai:gpt-4o", `${TOOLS},"seed":12345678901234567890,"unknown":[1.10,{"x":1e2}],"user":"me"`),
   "OpenAI's form, with the conversation last": `{"model":"custom:m","stop":["a"],"seed":5,"messages":${conversation()}}`,
+  "long members that pass through": `{"x":[${"1.50,".repeat(200_000)}12345678901234567890],"model":"custom:m","messages":[{"role":"user","content":"x"}],"y":"${long()}","seed":5,"extra":{"__proto__":"${"z".repeat(20_000)}"}}`,
+  "long members beside extra_body": `{"x":"${"z".repeat(20_000)}","model":"custom:m","messages":[{"role":"user","content":"${long()}"}],"extra_body":{"y":{"a":1}},"y":{"b":"${"z".repeat(20_000)}"}}`,
+  "long members of an entry": `{"x":"${"z".repeat(20_000)}","model":"openai:m","messages":[{"role":"user","content":"${long()}"}],"fallbacks":[{"model":"custom:b","x":true},{"model":"custom:c"}]}`,
   Anthropic: body("anthropic:claude-sonnet-4-5", `${TOOLS},"max_tokens":5`),
   Gemini: body("gemini:gemini-2.5-pro", `${TOOLS},"tool_choice":"required"`),
   Bedrock: body("bedrock:anthropic.claude-opus-4-5", `${TOOLS},"metadata":{"n":1}`),
@@ -58,7 +61,7 @@ describe("a long request", () => {
   for (const [what, text] of Object.entries(REQUESTS)) {
     test(`[d5.8] ${what}: what goes out, the answer and the record are those of one thread`, async () => {
       expect(Buffer.byteLength(text)).toBeGreaterThan(LONG_BODY_BYTES);
-      const options: StubOptions = what === "an entry of fallbacks" ? { upstream: cannedUpstream(({ url }) => (url.includes("provider.test") ? { body: JSON.stringify(openaiAnswer()) } : { status: 500, body: "" })) } : {};
+      const options: StubOptions = what.endsWith("an entry of fallbacks") || what === "long members of an entry" ? { upstream: cannedUpstream(({ url }) => (url.includes("provider.test") ? { body: JSON.stringify(openaiAnswer()) } : { status: 500, body: "" })) } : {};
       const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
       const { sent: sentHere, ...restHere } = here;
       const { sent: sentThere, ...restThere } = there;

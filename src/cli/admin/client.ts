@@ -1,7 +1,7 @@
 // The admin API as the command line calls it: an address, a token, requests and whole lists. Every refusal becomes an Error in words, with the trace id.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json.ts";
 
 export interface GatewayFlags {
   readonly url?: string;
@@ -87,7 +87,7 @@ function queryText(query: Readonly<Record<string, string | undefined>>): string 
 function parsed(text: string): Json | undefined {
   if (text === "") return null;
   try {
-    return parseJson(text);
+    return parseBoundedJson(text);
   } catch {
     return undefined;
   }

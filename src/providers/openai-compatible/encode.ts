@@ -3,7 +3,7 @@
 import type { ChatRequest, MemberSpan } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { parseJson } from "../../wire/json.ts";
+import { parseBoundedJson } from "../../wire/json.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { wireMessages } from "./messages.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
@@ -183,6 +183,6 @@ function rewrite(plan: WirePlan, request: ChatRequest, mapped: string[]): Rewrit
 /** Their values are the request's, not those that stand in the text. */
 function extraBodyNames(request: ChatRequest): ReadonlySet<string> {
   const span = request.source.members.get("extra_body")!;
-  const given = parseJson(request.source.text.slice(span.valueStart, span.valueEnd));
+  const given = parseBoundedJson(request.source.text.slice(span.valueStart, span.valueEnd));
   return new Set(isObject(given) ? Object.keys(given).filter((name) => request.extra[name] !== undefined) : []);
 }
