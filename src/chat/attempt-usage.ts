@@ -5,7 +5,7 @@ import type { ChatRequest, Usage } from "../core/chat.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import { type PricedAttempt, charge } from "./call-price.ts";
 import type { Call } from "./call.ts";
-import { promptTokens } from "./cost-estimate.ts";
+import { conversationTokens, promptTokens } from "./cost-estimate.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
 
 export interface AttemptUsage {
@@ -23,11 +23,11 @@ export function usageOf(request: ChatRequest, scope: AttemptScope): AttemptUsage
 }
 
 /** What a stream has used by now; null: nothing is known. Figures that came before its end need not hold all that was generated since. */
-export function streamUsage({ messages }: Pick<ChatRequest, "messages">, grammar: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">): AttemptUsage | null {
+export function streamUsage(request: ChatRequest, grammar: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">): AttemptUsage | null {
   const { reportedUsage: reported } = grammar;
   if (reported !== null && (grammar.isComplete || !grammar.hasGenerated)) return { usage: reported, isEstimated: false };
   if (!grammar.hasGenerated) return null;
-  const estimated = estimatedUsage(messages, grammar.generated);
+  const estimated = estimatedUsage(conversationTokens(request), grammar.generated);
   if (reported === null) return { usage: estimated, isEstimated: true };
   const unseen = estimated.completion_tokens - reported.completion_tokens;
   if (unseen <= 0) return { usage: reported, isEstimated: false };

@@ -27,6 +27,11 @@ class Left {
 
 export function fitConversation(request: ChatRequest, members: ConversationMembers): FittedConversation {
   const left = new Left();
+  if (request.held !== undefined) {
+    // the thread that holds the conversation leaves the same out of it, before it writes it
+    for (const message of request.held.skeleton) fitMessage(message, members, left);
+    return { request, left: [...left.names] };
+  }
   const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
   if (messages === request.messages) return { request, left: NOTHING };
   return { request: { ...request, messages, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) } }, left: [...left.names] };

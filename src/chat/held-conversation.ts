@@ -5,6 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import { parseBoundedJson } from "../wire/json.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 import { FIELDS } from "../core/params.ts";
+import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "./addressed-block.ts";
 
 /** So much of a conversation's beginning that vendors' caches of prompts hit. */
@@ -40,7 +41,7 @@ export function heldFigures(request: ChatRequest, id: number, members: readonly 
         if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
       }
   }
-  return { id, members, count: request.messages.length, roles, parts, characters, bodyCharacters: request.source.text.length, promptTokens: estimatePrompt(request.messages), opening: openingOf(request.messages), addressed };
+  return { id, members, count: request.messages.length, roles, parts, characters, bodyCharacters: request.source.text.length, promptTokens: estimatePrompt(request.messages), skeleton: skeletonOf(request.messages), opening: openingOf(request.messages), addressed };
 }
 
 /** Stands in the place of a long member that is passed through. What a caller sends is not this but by intent, and then stands for the caller's own. */

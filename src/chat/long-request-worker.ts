@@ -9,6 +9,7 @@ import type { Target } from "../core/target.ts";
 import type { EncodedRequest } from "../providers/provider.ts";
 import { providers } from "../providers/registry.ts";
 import type { ThreadReply, ThreadRequest } from "../wire/asked-thread.ts";
+import { fitConversation } from "./fit-conversation.ts";
 import { heldFigures, type RequestOutline, textWithoutConversation, withConversation } from "./held-conversation.ts";
 import { parseChatRequest } from "./parse.ts";
 import { bodyText } from "./read-body.ts";
@@ -65,7 +66,8 @@ function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestio
 
 async function encode({ conversation, outline, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
   const provider = providers.get(target.family)!;
-  const encoded = provider.encodeRequest(withConversation(outline, wholeOf(conversation)), target);
+  const { request } = fitConversation(withConversation(outline, wholeOf(conversation)), provider.conversation(target));
+  const encoded = provider.encodeRequest(request, target);
   const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
   return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
 }

@@ -268,6 +268,8 @@ export interface HeldConversation {
   readonly characters: number;
   readonly bodyCharacters: number;
   readonly promptTokens: number;
+  /** Messages without what they say: of each role one, with every member that messages, parts and calls of that role have, so that it is known which a provider has no place for. */
+  readonly skeleton: readonly Message[];
   /** Its first two messages as JSON, as far as a sticky route looks at them. */
   readonly opening: string;
   /** Types of blocks that stand there with the address of a file on the web. */

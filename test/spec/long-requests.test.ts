@@ -46,6 +46,8 @@ const REQUESTS: Readonly<Record<string, string>> = {
   Vertex: `{"model":"vertex:gemini-2.5-pro","messages":[{"role":"user","content":"${long()}"}]}`,
   "the old functions": `{"functions":[{"name":"weather"}],"function_call":"auto","messages":[{"role":"user","content":"${long()}"},{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":"{}"}},{"role":"function","name":"weather","content":"Rain"}],"model":"openai:m"}`,
   "an entry of fallbacks": body("openai:m", '"n":2,"fallbacks":[{"model":"custom:b","temperature":1,"seed":12345678901234567890}]'),
+  "members of a conversation that a provider has no place for": `{"model":"mistral:mistral-large-latest","messages":[{"role":"user","name":"me","content":"${long()}"},{"role":"assistant","content":null,"refusal":null,"annotations":[],"reasoning_content":"x","tool_calls":[{"id":"abcdefghi","type":"function","extra_content":{"google":{"a":1}},"function":{"name":"f","arguments":"{}","odd":1}}]},{"role":"tool","tool_call_id":"abcdefghi","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`,
+  "the same at a provider of another form": `{"model":"anthropic:claude-sonnet-4-5","messages":[{"role":"user","name":"me","content":"${long()}","__proto__":1},{"role":"assistant","content":"x","refusal":null,"extra_content":5}]}`,
   "a parameter that is dropped": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1},"drop_params":true'),
   "a parameter that is refused": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1}'),
   "a stream": body("openai:m", '"stream":true'),

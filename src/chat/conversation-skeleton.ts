@@ -1,0 +1,72 @@
+// A conversation without what it says: which members its messages, parts and calls have, by role and by type. Small, however long the conversation is.
+import type { ContentPart, Message, ToolCall } from "../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+
+/** Of one kind of holder: names beyond are told together (fit-conversation.ts tells no more of them). */
+const MAX_NAMES = 64;
+const MAX_NAME = 64;
+/** What a name that is not told stands for. */
+const OTHER = "(other)";
+
+type Members = Record<string, Json>;
+
+interface Role {
+  readonly members: Members;
+  readonly parts: Map<string, Members>;
+  readonly calls: Map<string, { readonly members: Members; readonly called: Members | null }>;
+  hasParts: boolean;
+}
+
+export function skeletonOf(messages: readonly Message[]): readonly Message[] {
+  const roles = new Map<string, Role>();
+  for (const message of messages) {
+    const known = roles.get(message.role) ?? { members: {}, parts: new Map(), calls: new Map(), hasParts: false };
+    roles.set(message.role, known);
+    note(known.members, message);
+    const { content, tool_calls: calls } = message;
+    if (Array.isArray(content)) {
+      known.hasParts = true;
+      for (const part of content as readonly ContentPart[]) if (part.type.length <= MAX_NAME) note(entryOf(known.parts, part.type, () => ({})), part);
+    }
+    if (Array.isArray(calls)) for (const call of calls as readonly Json[]) if (isObject(call)) noteCall(known, call);
+  }
+  return [...roles].map(([role, { members, parts, calls, hasParts }]) => {
+    const content = hasParts ? [...parts].map(([type, part]) => ({ ...part, type })) : "";
+    const made = [...calls].map(([type, { members: own, called }]) => ({ ...own, type, ...(called !== null && { function: called }) }));
+    return { ...members, role, content, ...(made.length > 0 && { tool_calls: made as unknown as readonly ToolCall[] }) } as Message;
+  });
+}
+
+function noteCall({ calls }: Role, call: JsonObject): void {
+  const type = typeof call["type"] === "string" ? call["type"] : "function";
+  if (type.length > MAX_NAME) return;
+  const known = entryOf(calls, type, () => ({ members: {}, called: {} as Members }));
+  note(known.members, call);
+  if (isObject(call["function"])) note(known.called!, call["function"]);
+}
+
+function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const fresh = make();
+  if (map.size < MAX_NAMES) map.set(key, fresh);
+  return fresh;
+}
+
+/** The names of the members, and of `extra_content` those of its vendors. */
+function note(into: Members, holder: JsonObject): void {
+  for (const name in holder) {
+    const told = name.length <= MAX_NAME && (Object.hasOwn(into, name) || Object.keys(into).length < MAX_NAMES) ? name : OTHER;
+    if (name !== "extra_content") put(into, told, null);
+    else if (isObject(holder[name])) {
+      const vendors = (isObject(into[name]) ? into[name] : {}) as Members;
+      for (const vendor in holder[name]) put(vendors, vendor.length <= MAX_NAME && Object.keys(vendors).length < MAX_NAMES ? vendor : OTHER, null);
+      into[name] = vendors;
+    } else into[name] ??= null;
+  }
+}
+
+/** Also a member called `__proto__`. */
+function put(members: Members, name: string, value: Json): void {
+  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+}
