@@ -30,14 +30,10 @@ export function beyondBound(message: string, path: string): GatewayError {
 
 /** Fields that are names of something. */
 const NAMES = ["model", "route", "tenant_id", "project_id", "deployment_id", "reasoning_effort", "verbosity", "service_tier", "hf_model_name", "tool_choice", "function_call"] as const;
-/** Fields by which somebody is known elsewhere, which may hold more than a name. */
-const IDENTIFIERS = ["user", "safety_identifier", "prompt_cache_key", "bos_token", "eos_token"] as const;
-const MAX_IDENTIFIER = 4096;
 
 /** Throws `invalid_request` with the path of the first name that is too long. What has another type than it should is told by the parser. */
 export function demandShortNames(body: JsonObject, { maxNameCharacters: max }: BodyBounds): void {
   for (const name of NAMES) demandShort(body[name], name, max);
-  for (const name of IDENTIFIERS) demandShort(body[name], name, MAX_IDENTIFIER);
   const { modalities, fallbacks, model_list: list, context_window_fallback_dict: models } = body;
   each(modalities, (one, index) => demandShort(one, `modalities[${index}]`, max));
   each(fallbacks, (one, index) => {

@@ -90,7 +90,7 @@ describe("a body", () => {
 
   test("[d5.8] names of megabytes are refused by their path, which is not repeated whole", async () => {
     const long = "n".repeat(3_000_000);
-    for (const text of [`{"model":"${long}",${HELLO}}`, body(`"${long}":1`), body(`"x":{"${long}":{"a":${"9".repeat(65)}}}`), body(`"context_window_fallback_dict":{"${long}":"a:b"}`), body(`"headers":{"${long}":"1"}`), body(`"user":"${long}"`), body(`"roles":{"${long}":1}`), body(`"tool_choice":"${long}"`), `{"model":"custom:m","messages":[{"role":"${long}","content":"x"}]}`, `{"model":"openai:m","messages":[{"role":"user","content":[{"type":"${long}"}]}]}`, body(`"service_tier":"${long}"`), body(`"fallbacks":["${long}"]`), body(`"tools":[{"type":"${long}"}]`).replace("custom:m", "openai:m"), body(`"extra_body":{"model":1,"${long}":1}`)]) {
+    for (const text of [`{"model":"${long}",${HELLO}}`, body(`"${long}":1`), body(`"x":{"${long}":{"a":${"9".repeat(65)}}}`), body(`"context_window_fallback_dict":{"${long}":"a:b"}`), body(`"headers":{"${long}":"1"}`), body(`"roles":{"${long}":1}`), body(`"tool_choice":"${long}"`), `{"model":"custom:m","messages":[{"role":"${long}","content":"x"}]}`, `{"model":"openai:m","messages":[{"role":"user","content":[{"type":"${long}"}]}]}`, body(`"service_tier":"${long}"`), body(`"fallbacks":["${long}"]`), body(`"tools":[{"type":"${long}"}]`).replace("custom:m", "openai:m"), body(`"extra_body":{"model":1,"${long}":1}`)]) {
       const { status, param, message: words } = await ask(text);
       expect([text.slice(0, 60), status]).toEqual([text.slice(0, 60), 400]);
       expect((param ?? "").length).toBeLessThan(1100);
