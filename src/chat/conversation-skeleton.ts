@@ -26,7 +26,7 @@ export function skeletonOf(messages: readonly Message[]): readonly Message[] {
     const { content, tool_calls: calls } = message;
     if (Array.isArray(content)) {
       known.hasParts = true;
-      for (const part of content as readonly ContentPart[]) if (part.type.length <= MAX_NAME) note(entryOf(known.parts, part.type, () => ({})), part);
+      for (const part of content as readonly ContentPart[]) if (part.type.length <= MAX_NAME) note(entryOf<Members>(known.parts, part.type, () => ({})), part);
     }
     if (Array.isArray(calls)) for (const call of calls as readonly Json[]) if (isObject(call)) noteCall(known, call);
   }

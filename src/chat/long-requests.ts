@@ -3,7 +3,7 @@
 import type { BodyBounds } from "../core/body-bounds.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import { isObject, type Json } from "../core/json.ts";
+import { isObject } from "../core/json.ts";
 import type { Target } from "../core/target.ts";
 import { threadFile } from "../core/thread-file.ts";
 import type { EncodedRequest } from "../providers/provider.ts";
@@ -41,7 +41,7 @@ export function openLongRequests(): LongRequests {
 
   const ask = async <T extends object | string>(method: string, question: unknown, transfer: readonly ArrayBuffer[] = []): Promise<T> => {
     const result = await thread.ask<T | Refused>(method, [question], transfer);
-    if (isObject(result) && isObject(result["refused"] as Json)) {
+    if (isObject(result) && isObject(result["refused"])) {
       const { code, message, detail, ...more } = (result as unknown as Refused).refused;
       const { metadata, ...told } = more;
       throw new GatewayError(code, message, { ...told, ...(metadata && { metadata }), ...(detail !== null && { detail }) });
