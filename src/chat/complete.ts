@@ -17,7 +17,7 @@ import type { FittedRequest } from "./fit.ts";
 import { chargeLeft, noteUsage, usageOf } from "./attempt-usage.ts";
 import { lendCredential } from "./lend-credential.ts";
 import type { Prepared, Ready, RouteCandidate } from "./legs.ts";
-import { pause } from "./pause.ts";
+import { pause, untilOver } from "./pause.ts";
 import type { Resolved } from "./resolve.ts";
 
 /** One attempt that is under way: where to, with what, within which bounds. */
@@ -227,7 +227,8 @@ function admit({ route, target, insteadOf, deployed }: RouteCandidate, fitted: F
     return result;
   };
   const result = limited.admit(place, demandOf(fitted, resolved, call), insteadOf !== null, () => call.context.clock.now());
-  return result instanceof Promise ? result.then(judge) : judge(result);
+  // the store of the limits may be late: it is waited for as long as the call itself may take, and what it reserves after that is given back
+  return result instanceof Promise ? untilOver(result, call.signal).then(judge) : judge(result);
 }
 
 /**

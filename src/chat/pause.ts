@@ -1,4 +1,4 @@
-// A wait that the caller's signal ends.
+// Waits that the caller's signal ends.
 import type { CancelSignal } from "../core/cancellation.ts";
 
 /** Rejects with the signal's reason. */
@@ -16,5 +16,17 @@ export function pause(waitMs: number, signal: CancelSignal): Promise<void> {
     }, waitMs);
     if (signal.aborted) stop();
     else signal.addEventListener("abort", stop);
+  });
+}
+
+/** What `answer` resolves to. Rejects with the signal's reason as soon as that comes first. */
+export function untilOver<T>(answer: Promise<T>, signal: CancelSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    // the reason is what the caller gave, to be told as it is
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop);
+    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
 }

@@ -39,8 +39,8 @@ describe("replicas that borrow parts of limits", () => {
 });
 
 const CUT_WORLDS = 300;
-describe("replicas that are cut off, under `local_share`", () => {
-  test("admit alone at most their share of what they knew to be left, and of the limit in any window: at the worst as much again as the limit over all", () => {
+describe("replicas that are cut off or lack CPU, under `local_share`", () => {
+  test("[d4.2] decide nothing alone while the store is there, however late they hear it; cut off, they admit alone at most their share of what they knew to be left, and of the limit in any window: at the worst as much again as the limit over all", () => {
     const sums = { alone: 0, excess: 0 };
     for (const seed of seedsFrom(1, CUT_WORLDS)) {
       const { fault, alone, excess } = simulateLocalShare(seed);

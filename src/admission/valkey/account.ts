@@ -3,20 +3,24 @@
 import type { LimitRule, LimitUnit } from "../../core/limit.ts";
 import type { Standing } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
-import type { AccountKind } from "./protocol.ts";
+import { type AccountKind, SLOTS_FREED_MS } from "./protocol.ts";
 import { bucketAt, leavesAtMs, type WindowShape } from "./windows.ts";
 
-/** Two clocks of one moment: the first may stand still while the machine sleeps, the second may be set. */
+/** Three clocks of one moment. */
 export interface Moment {
+  /** Never goes back. It may stand still while the machine sleeps. */
   readonly monoMs: number;
+  /** May be set forward and back. */
   readonly wallMs: number;
+  /** The time in which this process really ran: a process that has no CPU does not know whether others are late. See running-time.ts. */
+  readonly ranMs: number;
 }
 
 export interface Lease {
   readonly bucket: number;
   left: number;
   readonly units: number;
-  /** Over by either clock, whichever ran further. */
+  /** Over by either clock, whichever ran further: to let go of units that nobody has spent costs no call anything. */
   endsMonoMs: number;
   endsWallMs: number;
   /** Its place in the journal; -1: none. */
@@ -26,6 +30,8 @@ export interface Lease {
 /** While the store cannot be reached. */
 interface Outage {
   readonly knownUsed: number;
+  /** Of slots: in use here then. */
+  readonly knownInUse: number;
   /** Beyond this nothing that was known then still counts. */
   readonly knownUntilMs: number;
   spent: number;
@@ -72,9 +78,11 @@ export interface ReplicaAccount extends WindowShape {
   lastPlace: number;
   /** The message that is under way names it. */
   isUnderWay: boolean;
-  /** When the last message that was answered and named this account had been sent; of slots. */
+  /** Of slots: when the last message that was answered and named this account had been sent, and when the store answered it, by the store's clock; 0: never. */
   renewedMs: number;
-  renewedWallMs: number;
+  renewedStoreMs: number;
+  /** Of slots: since when they have gone without being renewed for too long, in time in which this process ran; null: they have not. */
+  overdueSinceRanMs: number | null;
   /** Its line in the message that is being written, from 1; 0: none. */
   line: number;
 }
@@ -110,7 +118,8 @@ export function newAccount(key: string, shape: WindowShape, { unit, limit }: Pic
     lastPlace: -1,
     isUnderWay: false,
     renewedMs: nowMs,
-    renewedWallMs: 0,
+    renewedStoreMs: 0,
+    overdueSinceRanMs: null,
     line: 0,
   };
 }
@@ -294,12 +303,12 @@ export function standingOf(account: ReplicaAccount, used = account.used - accoun
 /** How much may still be admitted here while the store is away: this replica's part of what was left when it was last heard, and later of the whole limit. */
 export function localRoom(account: ReplicaAccount, { replicas, rank }: { readonly replicas: number; readonly rank: number }, storeNowMs: number, leaseLifeMs: number): number {
   const share = (units: number): number => Math.floor(units / replicas) + (rank < units % replicas ? 1 : 0);
-  if (account.kind === "slots") return share(account.limit) - account.inUse;
   if (account.outage === null) {
-    const leaves = leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
-    account.outage = { knownUsed: Math.max(0, account.used), knownUntilMs: leaves ?? Number.POSITIVE_INFINITY, spent: 0 };
+    const leaves = account.kind === "slots" ? storeNowMs + SLOTS_FREED_MS : leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
+    account.outage = { knownUsed: Math.max(0, account.used), knownInUse: account.inUse, knownUntilMs: leaves ?? Number.POSITIVE_INFINITY, spent: 0 };
   }
-  const { knownUsed, knownUntilMs, spent } = account.outage;
+  const { knownUsed, knownInUse, knownUntilMs, spent } = account.outage;
+  if (account.kind === "slots") return (storeNowMs < knownUntilMs ? knownInUse + share(Math.max(0, account.limit - knownUsed)) : share(account.limit)) - account.inUse;
   if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
   let mine = account.owed;
   for (const [bucket, units] of account.mine) {

@@ -11,11 +11,10 @@ export interface Waiting {
   /** Charged: the bucket of each account, and what was used of it before. */
   readonly onReserved: (buckets: readonly number[], usedBefore: readonly number[]) => void;
   readonly onShort: (need: number, used: number, fitsAtMs: number | null) => void;
-  /** The store did not answer in time, or is closed for too long. */
+  /** The store is away, or its epoch stays closed for too long. */
   readonly onAway: () => void;
   /** Not tried before. */
   dueMs: number;
-  giveUpMs: number;
   /** Of the first refusal while leases were out, or of the first try in a closed epoch. */
   waitsUntilMs: number | null;
   isOver: boolean;
@@ -26,7 +25,6 @@ export interface Question {
   /** Null: only how it stands. */
   readonly mark: string | null;
   readonly onAnswer: (isFirst: boolean) => void;
-  readonly giveUpMs: number;
   isOver: boolean;
 }
 
@@ -46,7 +44,8 @@ export interface UnderWay {
   /** Before it was sent for the first time: the life of what it brings begins here. */
   readonly sentMs: number;
   readonly sentWallMs: number;
-  failsMs: number;
+  /** In time in which this process ran: unanswered until then, the store is away. */
+  failsRanMs: number;
   /** Null: it is on its way. */
   sendAgainMs: number | null;
 }
@@ -62,17 +61,18 @@ export interface Channel {
   readonly accounts: Set<ReplicaAccount>;
   readonly leased: Set<ReplicaAccount>;
   readonly dirty: Set<ReplicaAccount>;
+  /** Slots of them are in use, or were a moment ago. */
+  readonly slots: Set<ReplicaAccount>;
   readonly waiting: Waiting[];
   readonly questions: Question[];
   toState: ReplicaAccount[];
   lastSentMs: number;
-  /** A message went unanswered, and none was answered since. */
+  /** A message could not be sent or went unanswered for too long, and none was answered since. */
   isAway: boolean;
   replicas: number;
   rank: number;
   storeNowMs: number;
   heardMs: number;
-  heardWallMs: number;
   /** How far the wall clock here is ahead of the store's. A second or less is what a network makes of it, and is none. */
   aheadMs: number;
 }
@@ -84,6 +84,10 @@ export interface ChannelOptions {
   ownKey(accountKey: string): string;
   /** Answers come by `hear`, and a message that cannot be sent by `fail`. */
   send(channel: Channel, message: MessageWithKeys): void;
+  /** A message has gone unanswered for so long that the store is taken for away. */
+  silent(channel: Channel): void;
+  /** By the store's clock it had not heard of these slots for so long that it has given them to others in between. */
+  slotsFreed(account: ReplicaAccount): void;
 }
 
 export function newChannel(tag: string, keys: readonly string[], sequence: number): Channel {
@@ -98,6 +102,7 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
     accounts: new Set(),
     leased: new Set(),
     dirty: new Set(),
+    slots: new Set(),
     waiting: [],
     questions: [],
     toState: [],
@@ -107,15 +112,13 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
     rank: 0,
     storeNowMs: 0,
     heardMs: 0,
-    heardWallMs: 0,
     aheadMs: 0,
   };
 }
 
-/** The store's clock, as far as it is known. */
+/** The store's clock, as far as it is known: what has passed since it was heard is told by the clock that cannot be set. */
 export function storeNowMs(channel: Channel, { monoMs, wallMs }: Moment): number {
-  if (channel.storeNowMs === 0) return wallMs;
-  return channel.storeNowMs + Math.max(0, monoMs - channel.heardMs, wallMs - channel.heardWallMs);
+  return channel.storeNowMs === 0 ? wallMs : channel.storeNowMs + Math.max(0, monoMs - channel.heardMs);
 }
 
 const MIN_SKEW_MS = 1000;
@@ -123,7 +126,6 @@ const MIN_SKEW_MS = 1000;
 export function hearClock(channel: Channel, storeMs: number, { monoMs, wallMs }: Moment): void {
   channel.storeNowMs = storeMs;
   channel.heardMs = monoMs;
-  channel.heardWallMs = wallMs;
   const aheadMs = wallMs - storeMs;
   if (Math.abs(aheadMs - channel.aheadMs) > MIN_SKEW_MS) channel.aheadMs = Math.abs(aheadMs) > MIN_SKEW_MS ? aheadMs : 0;
 }

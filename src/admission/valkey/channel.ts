@@ -42,44 +42,60 @@ export function fail(channel: Channel, sequence: number, now: Moment, { timings 
   if (underWay === null || underWay.message.sequence !== sequence || underWay.sendAgainMs !== null) return;
   underWay.sendAgainMs = now.monoMs + timings.retryMs;
   channel.isAway = true;
-  giveUp(channel, Number.POSITIVE_INFINITY);
+  giveUp(channel);
 }
 
-function giveUp(channel: Channel, nowMs: number): void {
+/** The answer to the message under way cannot be heard any more, though the store may have given one: it is asked for again. */
+export function repeat(channel: Channel, sequence: number, options: ChannelOptions): void {
   const { underWay } = channel;
-  if (channel.waiting.length === 0 && channel.questions.length === 0 && (underWay === null || (underWay.waiting.length === 0 && underWay.questions.length === 0))) return;
-  for (const one of [...(underWay?.waiting ?? []), ...channel.waiting]) {
-    if (one.giveUpMs <= nowMs) giveUpOne(one);
-  }
-  for (const question of [...(underWay?.questions ?? []), ...channel.questions]) {
-    if (question.isOver || question.giveUpMs > nowMs) continue;
+  if (underWay !== null && underWay.message.sequence === sequence && underWay.sendAgainMs === null) options.send(channel, underWay.message);
+}
+
+/** Nothing waits for a store that is away. */
+function giveUp(channel: Channel): void {
+  const { underWay } = channel;
+  for (const one of [...(underWay?.waiting ?? []), ...channel.waiting.splice(0)]) giveUpOne(one);
+  for (const question of [...(underWay?.questions ?? []), ...channel.questions.splice(0)]) {
+    if (question.isOver) continue;
     question.isOver = true;
     question.onAnswer(true);
   }
-  channel.questions.splice(0, channel.questions.length, ...channel.questions.filter((question) => !question.isOver));
-  channel.waiting.splice(0, channel.waiting.length, ...channel.waiting.filter((one) => !one.isOver));
 }
 
 /** To be called every few milliseconds: sends again, reports, renews, and ends waits. */
 export function tick(channel: Channel, now: Moment, options: ChannelOptions): void {
   const { timings } = options;
   const { underWay } = channel;
-  giveUp(channel, now.monoMs);
   if (underWay !== null) {
-    if (underWay.sendAgainMs === null && now.monoMs >= underWay.failsMs) fail(channel, underWay.message.sequence, now, options);
-    else if (underWay.sendAgainMs !== null && now.monoMs >= underWay.sendAgainMs) {
+    if (underWay.sendAgainMs === null && now.ranMs >= underWay.failsRanMs) {
+      options.silent(channel);
+      fail(channel, underWay.message.sequence, now, options);
+    } else if (underWay.sendAgainMs !== null && now.monoMs >= underWay.sendAgainMs) {
       underWay.sendAgainMs = null;
-      underWay.failsMs = now.monoMs + timings.answerMs;
+      underWay.failsRanMs = now.ranMs + timings.silentMs;
       options.send(channel, underWay.message);
     }
     return;
   }
   const silentMs = now.monoMs - channel.lastSentMs;
-  if (silentMs >= timings.heartbeatMs && isBusy(channel)) {
-    for (const account of channel.accounts) if (account.kind === "slots" && account.inUse > 0) channel.dirty.add(account);
-    flush(channel, now, options, true);
-  } else if (silentMs >= timings.reportMs && channel.leased.size > 0) flush(channel, now, options, true);
+  if (channel.slots.size > 0 && renewSlots(channel, now, timings.heartbeatMs, options)) return;
+  if (silentMs >= timings.heartbeatMs && isBusy(channel)) flush(channel, now, options, true);
+  else if (silentMs >= timings.reportMs && channel.leased.size > 0) flush(channel, now, options, true);
   else if (channel.waiting.length > 0 || (channel.dirty.size > 0 && silentMs >= timings.reportMs)) flush(channel, now, options);
+}
+
+/** Tells of slots that are in use here and were not renewed for so long, whatever else the channel talks of. True: there were some. */
+export function renewSlots(channel: Channel, now: Moment, afterMs: number, options: ChannelOptions): boolean {
+  let isDue = false;
+  for (const account of channel.slots) {
+    if (account.inUse === 0) channel.slots.delete(account);
+    else if (now.monoMs - account.renewedMs >= afterMs) {
+      channel.dirty.add(account);
+      isDue = true;
+    }
+  }
+  if (isDue) flush(channel, now, options);
+  return isDue;
 }
 
 /** Has anything charged that a new epoch would have to hear of. */

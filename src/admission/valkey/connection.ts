@@ -1,7 +1,8 @@
-// The connection to Valkey or Redis, one server or a cluster. A command fails rather than waits: nothing is queued while there is no connection, nothing is
-// repeated, and no answer is waited for longer than a call may wait. Commands are not pipelined by the library: on clusters it loses them when a slot moves.
+// The connection to Valkey or Redis, one server or a cluster. A command fails rather than waits: nothing is queued while there is no connection, and nothing is
+// repeated. Whether an answer is too late is for the replica to say, which knows whether its own process ran meanwhile (running-time.ts): a timer that fires before
+// the socket is read tells nothing. Commands are not pipelined by the library: on clusters it loses them when a slot moves.
 import type { Cluster, Redis } from "ioredis";
-import { type Answer, encodeMessage, type MessageWithKeys, TIMINGS } from "./protocol.ts";
+import { type Answer, encodeMessage, type MessageWithKeys } from "./protocol.ts";
 import { STORE_SCRIPT } from "./store-script.ts";
 
 export interface ConnectionOptions {
@@ -12,24 +13,31 @@ export interface ConnectionOptions {
 }
 
 export interface Connection {
-  /** Rejects when there is no answer in time. */
+  /** Rejects when the message cannot be sent, the connection is lost, or the store answers with an error; with UnheardAnswer when the library waits no longer. */
   talk(message: MessageWithKeys): Promise<Answer>;
   close(): void;
 }
 
 const CONNECT_MS = 2000;
+/** The library lets go of a command that has no answer by then, also of the first ones of a connection. */
+const COMMAND_MS = 5000;
+/** https://github.com/redis/ioredis/blob/main/lib/Command.ts */
+const TIMED_OUT = "Command timed out";
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 500;
 const COMMAND = "dragomanLimits";
 
 type Scripted = Readonly<Record<typeof COMMAND, (...args: readonly (string | number)[]) => Promise<Answer>>>;
 
+/** The library waits for the answer no longer; the store may have given one. */
+export class UnheardAnswer extends Error {}
+
 /** At the start so long is waited for the connection. */
 const READY_MS = 1500;
 
 /** Connected, unless that takes too long: then it goes on trying. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
-  const client = await openClient(options, TIMINGS.answerMs);
+  const client = await openClient(options, COMMAND_MS);
   let fault: unknown = null;
   client.on("error", (error: unknown) => void (fault = error));
   client.on("ready", () => void (fault = null));
@@ -39,6 +47,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       try {
         return await (client as unknown as Scripted)[COMMAND](message.keys.length, ...message.keys, encodeMessage(message));
       } catch (error) {
+        if (error instanceof Error && error.message === TIMED_OUT) throw new UnheardAnswer(error.message, { cause: error });
         // that there is no connection says less than why there is none
         throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
       }

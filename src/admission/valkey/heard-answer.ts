@@ -1,7 +1,7 @@
 // What an answer of the store changes: accounts and their leases, calls that waited, and after a new epoch everything.
 import { dropLeases, forgetTold, giveBack, hearPaid, noteAnswered, noteTruth, plus, setAside, type Moment, type ReplicaAccount } from "./account.ts";
 import { type Channel, type ChannelOptions, hearClock, localMs, type UnderWay, type Waiting } from "./channel-state.ts";
-import { type AccountAnswer, type Answer, CLOSED, DIRECT, JOIN_FIRST, type OperationAnswer, STALE } from "./protocol.ts";
+import { type AccountAnswer, type Answer, CLOSED, DIRECT, JOIN_FIRST, type OperationAnswer, SLOTS_FREED_MS, STALE } from "./protocol.ts";
 
 /** Heartbeats that may be missed before a slot is lost. */
 export const MISSED_HEARTBEATS = 2;
@@ -23,10 +23,7 @@ export function takeAnswer(channel: Channel, underWay: UnderWay, answer: Answer,
   channel.replicas = replicas;
   channel.rank = rank;
   if (underWay.message.join === 2) channel.joined = true;
-  for (const [index, account] of underWay.accounts.entries()) hearAccount(channel, account, accounts[index]!, underWay, now, options);
-  // the machine slept: what was reserved then may have been given to others since
-  const tookMs = Math.max(now.monoMs - underWay.sentMs, now.wallMs - underWay.sentWallMs);
-  if (tookMs > MISSED_HEARTBEATS * options.timings.heartbeatMs) for (const one of underWay.waiting) giveUpOne(one);
+  for (const [index, account] of underWay.accounts.entries()) hearAccount(channel, account, accounts[index]!, answer[2], underWay, now, options);
   hearOperations(channel, underWay, accounts, operations, now, options);
   for (const account of underWay.accounts) noteAnswered(account, options.journal);
   for (const account of underWay.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
@@ -48,7 +45,7 @@ function joinAgain(channel: Channel, { waiting, questions, owed }: UnderWay, ans
   channel.leased.clear();
 }
 
-function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer, underWay: UnderWay, now: Moment, options: ChannelOptions): void {
+function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer, storeMs: number, underWay: UnderWay, now: Moment, options: ChannelOptions): void {
   account.mode = mode;
   account.used = used;
   for (const units of account.adds.values()) account.used += units;
@@ -56,8 +53,10 @@ function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, gra
   account.resetsAtMs = resetsAtMs < 0 ? null : localMs(channel, resetsAtMs);
   account.heardMs = now.monoMs;
   account.outage = null;
+  if (account.kind === "slots" && account.renewedStoreMs > 0 && storeMs - account.renewedStoreMs > SLOTS_FREED_MS) options.slotsFreed(account);
   account.renewedMs = underWay.sentMs;
-  account.renewedWallMs = underWay.sentWallMs;
+  account.renewedStoreMs = storeMs;
+  account.overdueSinceRanMs = null;
   if (mode !== CLOSED) channel.everOpen = true;
   if (granted > 0) lend(channel, account, granted, bucket, validMs, underWay, options);
   if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs) keepSlots(account, underWay, options.timings.leaseLifeMs);
@@ -93,14 +92,16 @@ function lend(channel: Channel, account: ReplicaAccount, units: number, bucket: 
   lease.place = noteTruth(account, bucket, journal);
 }
 
-function hearOperations(channel: Channel, { message, waiting, questions, accounts, owed }: UnderWay, lines: readonly AccountAnswer[], answers: readonly OperationAnswer[], now: Moment, options: ChannelOptions): void {
+function hearOperations(channel: Channel, { message, waiting, questions, accounts, owed, sentMs }: UnderWay, lines: readonly AccountAnswer[], answers: readonly OperationAnswer[], now: Moment, options: ChannelOptions): void {
+  // it came so late that the store may have given to others what it reserved
+  const isTooLate = now.monoMs - sentMs > MISSED_HEARTBEATS * options.timings.heartbeatMs;
   let nextWaiting = 0;
   const marked = questions.filter(({ mark }) => mark !== null);
   let nextMarked = 0;
   const bucketOf = (account: ReplicaAccount): number => lines[accounts.indexOf(account)]![3];
   for (const { account, units, overruns } of owed) hearPaid(account, bucketOf(account), units, overruns, options.journal);
   for (const [index, [kind]] of message.operations.entries()) {
-    if (kind === "r") hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, bucketOf, now, options);
+    if (kind === "r") hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, isTooLate, bucketOf, now, options);
     else if (kind === "f") {
       const question = marked[nextMarked++]!;
       if (!question.isOver) question.onAnswer(answers[index]![0] === 1);
@@ -114,28 +115,30 @@ function hearOperations(channel: Channel, { message, waiting, questions, account
   }
 }
 
-function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, bucketOf: (account: ReplicaAccount) => number, now: Moment, options: ChannelOptions): void {
+function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, isTooLate: boolean, bucketOf: (account: ReplicaAccount) => number, now: Moment, options: ChannelOptions): void {
   if (answer[0] === 1) {
     const buckets = one.accounts.map(bucketOf);
+    const isTaken = !one.isOver && !isTooLate;
     for (const [index, account] of one.accounts.entries()) {
       const { units } = one.needs[index]!;
       if (account.kind === "slots") {
-        if (!one.isOver) account.inUse += units;
+        if (isTaken) account.inUse += units;
         channel.dirty.add(account);
         continue;
       }
       plus(account.mine, buckets[index]!, units);
-      if (!one.isOver) {
+      if (isTaken) {
         setAside(account, buckets[index]!, units);
         noteTruth(account, buckets[index]!, options.journal);
         continue;
       }
-      // it was told meanwhile that the store is away
       giveBack(account, buckets[index]!, units, options.journal);
       channel.dirty.add(account);
     }
-    if (!one.isOver) one.onReserved(buckets, answer.slice(1));
-    one.isOver = true;
+    if (isTaken) one.onReserved(buckets, answer.slice(1));
+    // the call asks again, unless it was told meanwhile that the store is away
+    else if (!one.isOver) channel.waiting.push(Object.assign(one, { dueMs: now.monoMs }));
+    one.isOver ||= isTaken;
     return;
   }
   if (one.isOver) return;
@@ -143,7 +146,6 @@ function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, b
   one.waitsUntilMs ??= now.monoMs + (isClosed && !channel.everOpen ? options.timings.joinMs + options.timings.heartbeatMs : options.timings.recallWaitMs);
   if ((isClosed || answer[4] === 1) && now.monoMs < one.waitsUntilMs) {
     one.dueMs = now.monoMs + (isClosed ? CLOSED_STEP_MS : RECALL_STEP_MS);
-    one.giveUpMs = one.dueMs + options.timings.answerMs;
     channel.waiting.push(one);
     return;
   }

@@ -73,7 +73,7 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
     statements: draft.statements,
     operations: draft.operations,
   };
-  return { message, accounts: draft.accounts, waiting, questions, owed, sentMs: now.monoMs, sentWallMs: now.wallMs, failsMs: now.monoMs + options.timings.answerMs, sendAgainMs: null };
+  return { message, accounts: draft.accounts, waiting, questions, owed, sentMs: now.monoMs, sentWallMs: now.wallMs, failsRanMs: now.ranMs + options.timings.silentMs, sendAgainMs: null };
 }
 
 /** What was charged, after a new epoch: whole for each account, so that whatever the store has or lacks, it has this afterwards. */

@@ -14,13 +14,15 @@ export const TIMINGS = {
   joinMs: 2500,
   /** A call that would be refused waits so long for leases that were recalled. */
   recallWaitMs: 150,
-  /** A call waits so long for the store. */
-  answerMs: 300,
+  /** The store is away when a message has gone unanswered for so long of the time in which this process really ran. */
+  silentMs: 2000,
   /** The next try after a message that was not answered. */
   retryMs: 100,
 } as const;
 export type Timings = { readonly [Name in keyof typeof TIMINGS]: number };
 
+/** The store frees the slots of a replica that it has not heard for so long. */
+export const SLOTS_FREED_MS = 3000;
 /** Sub-buckets of a window that slides. */
 export const BUCKETS = 60;
 /** Shorter windows are always reserved at the store, and need no allowance for the life of a lease. */

@@ -5,17 +5,20 @@ import type { LimitRule } from "../../core/limit.ts";
 import { giveBack, isLow, isOver, type Lease, leaseWithRoom, type Moment, noteDemand, owe, recordCall, type ReplicaAccount, spend, standingOf } from "./account.ts";
 import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
 import { chargeAlone, refusalAlone, shortageOf } from "./alone.ts";
-import { fail, flush, hear, tick } from "./channel.ts";
+import { fail, flush, hear, renewSlots, repeat, tick } from "./channel.ts";
 import type { Channel, ChannelOptions } from "./channel-state.ts";
 import { MISSED_HEARTBEATS } from "./heard-answer.ts";
 import { type Answer, DIRECT, LEASED, type MessageWithKeys, wholeUnits } from "./protocol.ts";
+import { type Clocks, RunningTime } from "./running-time.ts";
 import { Taken, type TakenFrom } from "./taken.ts";
 import type { WindowShape } from "./windows.ts";
 
 export interface ReplicaOptions extends AccountsOptions {
   readonly replica: string;
-  now(): Moment;
+  now(): Clocks;
   send(tag: string, message: MessageWithKeys): void;
+  /** The store has not answered for so long that it is taken for away. */
+  onSilent?(tag: string): void;
   /** Beside what `whenLost` was handed. */
   onLost?(reservation: Reservation): void;
 }
@@ -37,6 +40,8 @@ export interface ReplicaCounts {
 /** An answer of the store is good for a listing for so long. */
 const FRESH_MS = 1000;
 const SWEEP_MS = 5000;
+/** Time to run that a process has for hearing the store, before it ends calls whose slots it could not renew. */
+const HEARING_MS = 100;
 
 const WINDOWS_MS = { second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
@@ -52,6 +57,9 @@ export class Replica implements TakenFrom {
   readonly #channelOptions: ChannelOptions;
   /** With slots. */
   readonly #held = new Set<Taken>();
+  /** Whose slots were given to others, as the answer says that is being heard. */
+  readonly #freed: Taken[] = [];
+  readonly #running = new RunningTime();
   #openReservations = 0;
   #sweptMs = 0;
   #leased = 0;
@@ -67,12 +75,14 @@ export class Replica implements TakenFrom {
       journal: options.journal,
       ownKey: (key) => options.keys.own(key, options.replica),
       send: (channel, message) => options.send(channel.tag, message),
+      silent: (channel) => options.onSilent?.(channel.tag),
+      slotsFreed: (account) => this.#freed.push(...this.#closedAt(account)),
     };
   }
 
   /** Null: `done` is called later. */
   reserve(asked: readonly Need[], done: (result: Result) => void): Result | null {
-    const now = this.#options.now();
+    const now = this.#now();
     if (asked.length === 0) return new Taken(this, this.#accounts.channelOf(""), [], [], [], []);
     const needs = asked.every(({ units }) => wholeUnits(units) === units) ? asked : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
     return this.#reserveHere(needs, now) ?? this.#ask(needs, now, done);
@@ -89,18 +99,29 @@ export class Replica implements TakenFrom {
   }
 
   hear(tag: string, sequence: number, answer: Answer): void {
-    hear(this.#accounts.channelOf(tag), sequence, answer, this.#options.now(), this.#channelOptions);
+    hear(this.#accounts.channelOf(tag), sequence, answer, this.#now(), this.#channelOptions);
+    for (const taken of this.#freed.splice(0)) this.#lose(taken);
   }
 
   /** The message did not reach the store, as far as is known. */
   fail(tag: string, sequence: number): void {
-    fail(this.#accounts.channelOf(tag), sequence, this.#options.now(), this.#channelOptions);
+    fail(this.#accounts.channelOf(tag), sequence, this.#now(), this.#channelOptions);
+  }
+
+  /** What became of the message is not known, and cannot be heard any more. */
+  repeat(tag: string, sequence: number): void {
+    repeat(this.#accounts.channelOf(tag), sequence, this.#channelOptions);
   }
 
   /** To be called every few milliseconds. */
   tick(): void {
-    const now = this.#options.now();
-    for (const channel of this.#accounts.channels()) tick(channel, now, this.#channelOptions);
+    const stoodStill = this.#running.tick(this.#options.now());
+    const now = this.#now();
+    for (const channel of this.#accounts.channels()) {
+      // what the store has given to others meanwhile, it says itself
+      if (stoodStill) renewSlots(channel, now, 0, this.#channelOptions);
+      tick(channel, now, this.#channelOptions);
+    }
     if (this.#held.size > 0) this.#loseSlots(now);
     if (now.monoMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = now.monoMs;
@@ -109,12 +130,12 @@ export class Replica implements TakenFrom {
 
   /** Says that it is there, and hears whether the store is. */
   greet(tag: string): void {
-    flush(this.#accounts.channelOf(tag), this.#options.now(), this.#channelOptions, true);
+    flush(this.#accounts.channelOf(tag), this.#now(), this.#channelOptions, true);
   }
 
   /** Says what is left to say; what leases hold goes back. True when nothing is under way or unsaid. */
   drain(): boolean {
-    const now = this.#options.now();
+    const now = this.#now();
     let isQuiet = true;
     for (const channel of this.#accounts.channels()) {
       for (const account of channel.leased) for (const lease of account.leases) lease.endsMonoMs = now.monoMs;
@@ -130,7 +151,7 @@ export class Replica implements TakenFrom {
   }
 
   counts(): ReplicaCounts {
-    const now = this.#options.now();
+    const now = this.#now();
     const leasedUnits: Record<string, number> = {};
     let accounts = 0;
     for (const channel of this.#accounts.channels()) {
@@ -143,7 +164,11 @@ export class Replica implements TakenFrom {
 
   taken(taken: Taken): void {
     if (taken.needs.length > 0) this.#openReservations += 1;
-    if (taken.accounts.some(({ kind }) => kind === "slots")) this.#held.add(taken);
+    for (const account of taken.accounts) {
+      if (account.kind !== "slots") continue;
+      this.#held.add(taken);
+      taken.channel.slots.add(account);
+    }
   }
 
   ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void {
@@ -182,7 +207,7 @@ export class Replica implements TakenFrom {
   /** Where calls wait for each unit the store hears at once, else with the next report. */
   #say(channel: Channel, account: ReplicaAccount): void {
     channel.dirty.add(account);
-    if (account.mode !== LEASED && !channel.isAway) flush(channel, this.#options.now(), this.#channelOptions);
+    if (account.mode !== LEASED && !channel.isAway) flush(channel, this.#now(), this.#channelOptions);
   }
 
   #reserveHere(needs: readonly Need[], now: Moment): Reservation | null {
@@ -232,9 +257,8 @@ export class Replica implements TakenFrom {
       accounts,
       onReserved: (buckets, usedBefore) => done(new Taken(this, channel, needs, accounts, buckets, usedBefore)),
       onShort: (index, used, fitsAtMs) => done(shortageOf(needs[index]!, accounts[index]!, used, fitsAtMs)),
-      onAway: () => done(this.#reserveAlone(needs, accounts, channel, this.#options.now())),
+      onAway: () => done(this.#reserveAlone(needs, accounts, channel, this.#now())),
       dueMs: now.monoMs,
-      giveUpMs: now.monoMs + timings.answerMs,
       waitsUntilMs: null,
       isOver: false,
     });
@@ -252,26 +276,47 @@ export class Replica implements TakenFrom {
   }
 
   #inquire(asked: Account, mark: string | null, done: (isFirst: boolean, account: ReplicaAccount) => void): ReplicaAccount | null {
-    const now = this.#options.now();
+    const now = this.#now();
     const channel = this.#accounts.channelOfRule(asked.rule);
     const account = this.#accounts.accountOf(asked, 0, now);
     if (channel.isAway || (mark === null && now.monoMs - account.heardMs < FRESH_MS)) return account;
-    channel.questions.push({ account, mark, onAnswer: (isFirst) => done(isFirst, account), giveUpMs: now.monoMs + this.#options.timings.answerMs, isOver: false });
+    channel.questions.push({ account, mark, onAnswer: (isFirst) => done(isFirst, account), isOver: false });
     flush(channel, now, this.#channelOptions);
     return null;
   }
 
-  /** A slot under a rule that is closed without the store, of which the store has not heard for two heartbeats, is not this replica's any more. */
+  /**
+   * A slot under a rule that is closed without the store, of which the store has not heard for two heartbeats, is not this replica's any more. A process that had no CPU
+   * in that time first gets some to hear what the store says.
+   */
   #loseSlots(now: Moment): void {
     const mostMs = MISSED_HEARTBEATS * this.#options.timings.heartbeatMs;
-    for (const taken of this.#held)
-      for (const [index, account] of taken.accounts.entries()) {
-        if (account.kind !== "slots" || taken.needs[index]!.account.rule.onStoreFailure !== "closed") continue;
-        if (now.monoMs - account.renewedMs <= mostMs && now.wallMs - account.renewedWallMs <= mostMs) continue;
-        this.#held.delete(taken);
-        taken.end();
-        this.#options.onLost?.(taken);
-        break;
-      }
+    for (const taken of this.#held) {
+      const isLost = taken.accounts.some((account, index) => {
+        if (!isClosedSlot(taken, account, index) || now.monoMs - account.renewedMs <= mostMs) return false;
+        account.overdueSinceRanMs ??= now.ranMs;
+        return now.ranMs - account.overdueSinceRanMs >= HEARING_MS;
+      });
+      if (isLost) this.#lose(taken);
+    }
   }
+
+  #closedAt(account: ReplicaAccount): readonly Taken[] {
+    return [...this.#held].filter((taken) => taken.accounts.some((each, index) => each === account && isClosedSlot(taken, each, index)));
+  }
+
+  #lose(taken: Taken): void {
+    if (!this.#held.delete(taken)) return;
+    taken.end();
+    this.#options.onLost?.(taken);
+  }
+
+  #now(): Moment {
+    const { monoMs, wallMs } = this.#options.now();
+    return { monoMs, wallMs, ranMs: this.#running.ms };
+  }
+}
+
+function isClosedSlot({ needs }: Taken, { kind }: ReplicaAccount, index: number): boolean {
+  return kind === "slots" && needs[index]!.account.rule.onStoreFailure === "closed";
 }

@@ -1,6 +1,7 @@
 // The store's side of the protocol as one Lua script, which a message is handed to whole: it is done atomically, by the store's own clock, and once.
 // https://valkey.io/topics/eval-intro/ Numbers are doubles, exact to 2^53; they are written with %.0f, never by tostring.
 // test/admission/simulation/store-model.ts says the same in TypeScript, and is held to this by a differential test.
+import { SLOTS_FREED_MS } from "./protocol.ts";
 
 /** KEYS: epoch, replicas, group, then two for each account: its count, and this replica's part of it. ARGV: the message. */
 export const STORE_SCRIPT = `
@@ -102,7 +103,7 @@ local function open(i)
   -- slots of replicas that were not heard for three heartbeats are free
   if account.kind == 'slots' then
     for id, hold in pairs(account.holds) do
-      if id ~= m.r and hold[2] + 3000 < now then
+      if id ~= m.r and hold[2] + ${SLOTS_FREED_MS} < now then
         account.holds[id] = nil
         account.gone[#account.gone + 1] = 'h:' .. id
       elseif id ~= m.r then account.used = account.used + hold[1] end

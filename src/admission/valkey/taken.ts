@@ -22,7 +22,7 @@ export class Taken implements Reservation {
   readonly accounts: readonly ReplicaAccount[];
   readonly #from: TakenFrom;
   readonly #buckets: readonly number[];
-  readonly #channel: Channel;
+  readonly channel: Channel;
   readonly #ended: boolean[];
   #left: number;
   #isRecorded = false;
@@ -34,7 +34,7 @@ export class Taken implements Reservation {
     this.needs = needs;
     this.accounts = accounts;
     this.#buckets = buckets;
-    this.#channel = channel;
+    this.channel = channel;
     this.#left = needs.length;
     this.#ended = needs.map(() => false);
     const before: Standing[] = [];
@@ -84,7 +84,7 @@ export class Taken implements Reservation {
     this.#ended[index] = true;
     const account = this.accounts[index]!;
     account.openNeeds -= 1;
-    this.#from.ended(this.#channel, account, this.#buckets[index]!, this.needs[index]!.units, used);
+    this.#from.ended(this.channel, account, this.#buckets[index]!, this.needs[index]!.units, used);
     this.#left -= 1;
     if (this.#left === 0) this.#from.endedAll(this);
   }

@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 import { newTraceId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import type { Account, LimitStore, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
-import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
+import { type Connection, type ConnectionOptions, openConnection, UnheardAnswer } from "./connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
 import { openReach } from "./reach.ts";
@@ -27,7 +27,7 @@ const TICK_MS = 25;
 /** A process whose beat has not moved for so long, and that does not hold the lock of its journal any more, is dead. */
 const DEAD_AFTER_MS = 1000;
 const DRAIN_STEP_MS = 10;
-const DRAIN_MS = 2 * TIMINGS.answerMs;
+const DRAIN_MS = 600;
 /** What a key holds of an end user's name; a longer one goes by its hash. */
 const MAX_VALUE = 80;
 const GREETING = "-";
@@ -53,6 +53,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     send(tag, message) {
       void talk(tag, message);
     },
+    onSilent: (tag) => reach.lost(tag, new Error(`there was no answer within ${TIMINGS.silentMs / 1000} s`)),
   });
   const talk = async (tag: string, message: MessageWithKeys): Promise<void> => {
     const sentMs = clock.monotonic();
@@ -60,6 +61,10 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     try {
       answer = await connection.talk(message);
     } catch (error) {
+      if (error instanceof UnheardAnswer) {
+        replica.repeat(tag, message.sequence);
+        return;
+      }
       reach.lost(tag, error);
       replica.fail(tag, message.sequence);
       return;

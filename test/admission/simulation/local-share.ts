@@ -1,5 +1,6 @@
 // Replicas of which some are cut off from a store that goes on, under a limit with `local_share`: what each admits alone is held to the bound that
-// docs/operations.md states. Virtual time; the replicas are the real ones.
+// docs/operations.md states. In other worlds none is cut off, and they lack CPU: timers run late, and before the answers that have come meanwhile. There none may
+// decide anything alone. Virtual time; the replicas are the real ones.
 import { isShortage, type Reservation } from "../../../src/admission/limit-store.ts";
 import { noJournal } from "../../../src/admission/valkey/lease-journal.ts";
 import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
@@ -31,8 +32,16 @@ interface Node {
   used: number;
   heardAt: number;
   readonly admissions: Admission[];
+  /** Until then it gets no CPU. */
+  standsUntil: number;
+  /** As its counts said when it last decided. */
+  decidedAlone: number;
+  readonly inbox: (() => void)[];
 }
 
+/** The longest that a replica goes without CPU. */
+const MOST_STARVED_MS = 800;
+const SLOTS = 20;
 const TAG = "t";
 const STEP_MS = 5;
 const START_MS = 20_000 * 86_400_000 + 3_600_000;
@@ -41,11 +50,13 @@ const START_MS = 20_000 * 86_400_000 + 3_600_000;
 export function simulateLocalShare(seed: number, planted: "no division" | null = null): LocalShareOutcome {
   const chance = chanceOf(seed);
   const store = openStoreModel();
+  const isStarved = chance.perMille(300);
+  const isSlots = isStarved && chance.perMille(600);
   const isSliding = chance.perMille(600);
   const windowMs = isSliding ? chance.pick([2000, 5000, 6000]) : 0;
-  const rule = ruleOf({ id: "l", unit: "tokens", limit: chance.pick([20, 150, 600]), onStoreFailure: "local_share", ...(isSliding ? {} : { kind: "budget", window: chance.pick(["day", "total"] as const) }) });
+  const rule = isSlots ? ruleOf({ id: "l", unit: "concurrency", window: null, limit: SLOTS, onStoreFailure: "local_share" }) : ruleOf({ id: "l", unit: "tokens", limit: chance.pick([20, 150, 600]), onStoreFailure: "local_share", ...(isSliding ? {} : { kind: "budget", window: chance.pick(["day", "total"] as const) }) });
   const world = new World(chance, store, rule, windowMs, planted === "no division");
-  return world.run();
+  return isStarved ? world.starve() : world.run();
 }
 
 class World {
@@ -57,6 +68,10 @@ class World {
   readonly #saysOne: boolean;
   #events: { readonly at: number; readonly run: () => void }[] = [];
   #now = START_MS;
+  #starvedUntil = 0;
+  /** The reading of the store's clock that allowed what is being answered. */
+  #allowedAt: number | null = null;
+  #running = 0;
   #fault: string | null = null;
   #excess = 0;
 
@@ -85,17 +100,28 @@ class World {
     return { fault: this.#fault, alone, excess: this.#excess };
   }
 
+  /** Nobody is cut off, and all lack CPU. */
+  starve(): LocalShareOutcome {
+    const count = 2 + this.#chance.below(3);
+    for (let n = 0; n < count; n++) this.#start(n);
+    this.#play(4000, 0);
+    this.#starvedUntil = this.#now + 8000;
+    this.#play(8000, this.#chance.pick([100, 400]));
+    for (const { replica } of this.#nodes) if (replica.counts().alone > 0) this.#fault ??= `${replica.counts().alone} decided alone, though the store was there`;
+    return { fault: this.#fault, alone: 0, excess: 0 };
+  }
+
   #start(n: number): void {
     const replica = new Replica({
       replica: `r${n}`,
       timings: TIMINGS,
       journal: noJournal,
       keys: { group: () => ["epoch", "live", `{${TAG}}`], account: ({ id }) => id, own: (key, id) => `${key}:${id}` },
-      shapeOf: ({ kind, window }) => (kind === "budget" ? { kind: window as "day" | "total", windowMs: 0 } : { kind: "slide", windowMs: this.#windowMs }),
+      shapeOf: ({ kind, window }) => (window === null ? { kind: "slots", windowMs: 0 } : kind === "budget" ? { kind: window as "day" | "total", windowMs: 0 } : { kind: "slide", windowMs: this.#windowMs }),
       now: () => ({ monoMs: this.#now, wallMs: this.#now }),
       send: (tag, message) => this.#send(node, tag, message),
     });
-    const node: Node = { replica, cutFrom: Number.POSITIVE_INFINITY, cutUntil: Number.POSITIVE_INFINITY, replicas: 1, used: 0, heardAt: START_MS, admissions: [] };
+    const node: Node = { replica, cutFrom: Number.POSITIVE_INFINITY, cutUntil: Number.POSITIVE_INFINITY, replicas: 1, used: 0, heardAt: START_MS, admissions: [], standsUntil: 0, decidedAlone: 0, inbox: [] };
     this.#nodes.push(node);
   }
 
@@ -111,7 +137,7 @@ class World {
       }
       const answer = this.#store.run(message, this.#now);
       this.#later(1, () => {
-        if (!this.#isCut(node)) this.#hear(node, tag, message, answer);
+        if (!this.#isCut(node)) node.inbox.push(() => this.#hear(node, tag, message, answer));
       });
     });
   }
@@ -119,7 +145,9 @@ class World {
   #hear(node: Node, tag: string, message: MessageWithKeys, answer: Answer): void {
     const [status, epoch, nowMs, replicas, , accounts, operations] = answer;
     if (status === 0) node.replicas = replicas;
+    this.#allowedAt = nowMs;
     node.replica.hear(tag, message.sequence, this.#saysOne ? [status, epoch, nowMs, 1, 0, accounts, operations] : answer);
+    this.#allowedAt = null;
     if (status !== 0 || accounts.length === 0) return;
     const idle = node.replica.counts().leasedUnits["tokens"] ?? 0;
     node.used = Math.max(0, accounts[0]![0] - idle);
@@ -135,28 +163,54 @@ class World {
       const due = this.#events.filter(({ at }) => at <= this.#now);
       this.#events = this.#events.filter(({ at }) => at > this.#now);
       for (const { run } of due) run();
-      if (this.#now % 25 === 0) for (const { replica } of this.#nodes) replica.tick();
+      for (const node of this.#nodes) this.#run(node);
       if (this.#now % 1000 === 0) for (const { replica } of this.#nodes) replica.greet(TAG);
       if (this.#now % STEP_MS === 0 && this.#chance.perMille(callsPerSecond * STEP_MS)) this.#call(this.#chance.pick(this.#nodes));
     }
   }
 
+  #run(node: Node): void {
+    if (this.#now < node.standsUntil) return;
+    const stoodStill = node.standsUntil === this.#now;
+    if (stoodStill || this.#now % 25 === 0) node.replica.tick();
+    for (const hear of node.inbox.splice(0)) hear();
+    if (this.#now >= this.#starvedUntil) return;
+    // a moment of CPU, and then none
+    if (!stoodStill) node.standsUntil = this.#now + 1 + this.#chance.below(MOST_STARVED_MS);
+    else for (let n = this.#chance.below(8); n > 0; n--) this.#call(node);
+  }
+
   #call(node: Node): void {
-    const units = this.#chance.pick([1, 2, 5]);
-    const before = node.replica.counts().alone;
+    if (this.#now < node.standsUntil) return;
+    const units = this.#rule.unit === "concurrency" ? 1 : this.#chance.pick([1, 2, 5]);
+    // each decision is told at once
+    const isAlone = (): boolean => node.decidedAlone < (node.decidedAlone = node.replica.counts().alone);
     const admitted = (reservation: Reservation, isAlone: boolean): void => {
-      node.admissions.push({ at: this.#now, units, isAlone });
-      this.#later(this.#chance.pick([5, 300]), () => reservation.settle([units]));
+      node.admissions.push({ at: this.#allowedAt ?? this.#now, units, isAlone });
+      this.#running += units;
+      this.#later(this.#chance.pick([5, 300]), () =>
+        node.inbox.push(() => {
+          this.#running -= units;
+          reservation.settle([units]);
+        }),
+      );
       this.#judge(node);
     };
     const result = node.replica.reserve([{ account: { rule: this.#rule, value: "" }, units, force: false }], (later) => {
-      if (!isShortage(later)) admitted(later, this.#isCut(node) && node.replica.counts().alone > before);
+      const wasAlone = isAlone();
+      if (!isShortage(later)) admitted(later, wasAlone);
     });
-    if (result !== null && !isShortage(result)) admitted(result, node.replica.counts().alone > before);
+    if (result === null) return;
+    const wasAlone = isAlone();
+    if (!isShortage(result)) admitted(result, wasAlone);
   }
 
   #judge(node: Node): void {
-    const { limit } = this.#rule;
+    const { limit, unit } = this.#rule;
+    if (unit === "concurrency") {
+      if (this.#running > limit) this.#fault ??= `${this.#running} of ${limit} at once`;
+      return;
+    }
     const spanMs = this.#windowMs === 0 ? Number.POSITIVE_INFINITY : this.#windowMs;
     const near = (each: Admission): boolean => each.at > this.#now - spanMs;
     const sumOf = (list: readonly Admission[]): number => list.reduce((sum, { units }) => sum + units, 0);

@@ -1,12 +1,12 @@
 // Several replicas, one store and a bad network in virtual time. Replicas are the real ones, the store is the model; all that can go wrong does: late, lost and
-// doubled messages, replicas that die, pause, sleep and come back with their journal, clocks that are set, a store that restarts with, without and with old data.
+// doubled messages, replicas that die, pause, sleep, starve for CPU and come back with their journal, clocks that are set, a store that restarts with, without and with old data.
 import type { LimitRule } from "../../../src/core/limit.ts";
 import { isShortage, type Need, type Reservation } from "../../../src/admission/limit-store.ts";
-import type { Moment } from "../../../src/admission/valkey/account.ts";
 import type { JournalledBucket, LeaseJournal } from "../../../src/admission/valkey/lease-journal.ts";
 import { deadMessages } from "../../../src/admission/valkey/dead-replica.ts";
-import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
+import { type Answer, type MessageWithKeys, SLOTS_FREED_MS, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
 import { Replica } from "../../../src/admission/valkey/replica.ts";
+import type { Clocks } from "../../../src/admission/valkey/running-time.ts";
 import { type Chance, chanceOf } from "./chance.ts";
 import { openObserver, type Observed, type SimulatedAccount } from "./observer.ts";
 import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
@@ -17,6 +17,10 @@ export type PlantedFault = ReplicaFault | StoreFault;
 const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>(["guessing for the dead", "window by fixed bucket", "refusal keeps the other account", "old epoch trusted"]);
 
 const TAG = "t";
+/** One that starves gets CPU this often at least. */
+const MOST_STARVED_MS = 900;
+/** After a pause a replica has so long to hear the store. */
+const NUMB_MS = 250;
 const MIDNIGHT_MS = 20_000 * 86_400_000;
 
 interface Node {
@@ -29,8 +33,16 @@ interface Node {
   /** Somebody reads it, or has. */
   followed: boolean;
   pausedUntil: number;
-  /** No timer has run since the end of its pause. */
-  isNumb: boolean;
+  /** After a pause: until it has had the time to hear that others have its slots, it cannot know. Its calls do not count so long. */
+  numbUntil: number;
+  /** It gets CPU for a moment now and then, and timers run before what has come meanwhile. */
+  starvesUntil: number;
+  /** When the store heard of it last. */
+  spokeAt: number;
+  /** Of each account of slots: when the last message with it whose answer was heard had been sent first, and when the store answered it. */
+  readonly renewed: Map<string, { readonly sentAt: number; readonly answeredAt: number }>;
+  /** The answer that is being heard came so late after the one before that the store had given its slots to others. */
+  wereFreed: boolean;
   cutUntil: number;
   /** What its two clocks show, less the true time. */
   monoLag: number;
@@ -158,7 +170,8 @@ class World {
     const dead = this.#nodes.filter((node) => !node.alive && !node.followed);
     for (const node of dead) if (this.#chance.perMille(700)) this.#start(node);
     for (const node of this.#nodes) for (const call of node.calls) this.#endCall(node, call);
-    this.#play(end + 4500);
+    // a message that was lost without a word is sent again once the store was silent for too long
+    this.#play(end + 4500 + 2 * TIMINGS.silentMs);
     // what is kept for the next call is short by itself; that it is over is to be found
     if (this.#fault === null && this.#planted !== "surplus into the pocket") this.#fault = this.#neverShort();
     return { fault: this.#fault, admitted: this.#admitted, refused: this.#refused, leased: this.#leased };
@@ -218,15 +231,17 @@ class World {
       endsWith: (place, isLast) => void journal.set(place, { ...journal.get(place)!, isLast }),
       close: (place) => void journal.delete(place),
     };
-    const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, isNumb: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), sentAt: new Map(), pocket: null, replica: null! };
+    const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, numbUntil: 0, starvesUntil: 0, spokeAt: this.#now, renewed: new Map(), wereFreed: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), sentAt: new Map(), pocket: null, replica: null! };
     node.replica = new Replica({
       replica: id,
       timings: TIMINGS,
       journal: written,
-      now: (): Moment => ({ monoMs: this.#now + node.monoLag, wallMs: this.#now + (this.#planted === "monotonic clock asleep" ? node.monoLag : node.wallLag) }),
+      now: (): Clocks => ({ monoMs: this.#now + node.monoLag, wallMs: this.#now + (this.#planted === "monotonic clock asleep" ? node.monoLag : node.wallLag) }),
       keys: { group: () => ["epoch", "live", `{${TAG}}`], account: (rule) => rule.id, own: (key, replica) => `${key}:${replica}` },
       send: (_, message) => this.#send(node, message),
       onLost: (reservation) => {
+        const isOverdue = reservation.needs.some(({ account }) => this.#now - (node.renewed.get(account.rule.id)?.sentAt ?? 0) > 2 * TIMINGS.heartbeatMs);
+        if (!node.wereFreed && !isOverdue) this.#fault ??= `${node.id} ended a call at ${this.#now}, though the store had heard of its slots`;
         for (const call of node.calls) if (call.reservation === reservation) this.#endCall(node, call);
       },
       shapeOf: (rule) => {
@@ -249,7 +264,7 @@ class World {
     }
     const keys = { group: () => ["epoch", "live", `{${TAG}}`], own: (key: string, replica: string) => `${key}:${replica}` };
     const buckets = [...dead.journal.values()].filter(({ isLast }) => !isLast || this.#planted !== "asked for by the dead");
-    for (const message of deadMessages({ replica: dead.id, buckets }, keys)) this.#store.run(message, this.#now);
+    for (const message of deadMessages({ replica: dead.id, buckets }, keys)) this.#observer.opened(this.#store.run(message, this.#now)[1], this.#now, this.#store);
     dead.told = true;
   }
 
@@ -257,8 +272,11 @@ class World {
     if (!node.alive) return;
     if (this.#now >= node.pausedUntil) {
       node.replica.tick();
-      node.isNumb = false;
       for (const hear of node.inbox.splice(0)) hear();
+      if (this.#now < node.starvesUntil && !this.#isCalm()) {
+        for (let n = this.#chance.below(4); n > 0 && node.alive; n--) this.#callAt(node);
+        node.pausedUntil = this.#now + this.#chance.below(MOST_STARVED_MS);
+      }
     }
     this.#schedule(Math.max(this.#now, node.pausedUntil) + 10 + this.#chance.below(20), () => this.#tickAgain(node));
   }
@@ -302,6 +320,7 @@ class World {
       return;
     }
     const answer = this.#store.run(message, this.#now);
+    node.spokeAt = this.#now;
     this.#observer.opened(answer[1], this.#now, this.#store);
     if (!this.#isCalm() && this.#chance.perMille(15)) return;
     const delay = this.#delay();
@@ -320,8 +339,16 @@ class World {
 
   #hear(node: Node, message: MessageWithKeys, answer: Answer): void {
     this.#allowedAt = answer[2];
+    for (const [index, [, kind]] of message.accounts.entries()) {
+      if (kind !== "slots" || answer[0] !== 0) continue;
+      const account = message.keys[3 + 2 * index]!;
+      const before = node.renewed.get(account);
+      node.wereFreed ||= before !== undefined && answer[2] - before.answeredAt > SLOTS_FREED_MS;
+      node.renewed.set(account, { sentAt: node.sentAt.get(message.sequence)!, answeredAt: answer[2] });
+    }
     node.replica.hear(TAG, message.sequence, this.#planted === "life from receipt" ? withLifeFrom(answer, this.#now - node.sentAt.get(message.sequence)!) : answer);
     this.#allowedAt = null;
+    node.wereFreed = false;
   }
 
   // ---- calls
@@ -368,10 +395,15 @@ class World {
     this.#admitted += 1;
     const call: Observed = { reservation, node: node.id, at: this.#allowedAt ?? this.#now, units: needs.map(({ units }) => units), accounts: needs.map(({ account }) => account.rule.id), runs: true, excused: false };
     node.calls.add(call);
-    const paused = new Set(this.#nodes.filter((each) => each.isNumb).map(({ id }) => id));
+    const paused = new Set(this.#nodes.filter((each) => this.#isNumb(each)).map(({ id }) => id));
     this.#fault ??= this.#observer.admitted(call, this.#now, paused);
     const lasts = this.#chance.pick([5, 100, 700, 3000]);
     this.#schedule(this.#now + lasts, () => this.#toNode(node, () => this.#endCall(node, call)));
+  }
+
+  /** It had no CPU to say what it holds for so long that the store has given it to others, nor to hear that since. */
+  #isNumb({ numbUntil, starvesUntil, spokeAt }: Node): boolean {
+    return this.#now < numbUntil || (this.#now < starvesUntil + MOST_STARVED_MS + NUMB_MS && this.#now - spokeAt > SLOTS_FREED_MS);
   }
 
   #endCall(node: Node, call: Observed): void {
@@ -414,11 +446,12 @@ class World {
   }
 
   #trouble(node: Node): void {
-    const kind = this.#chance.pick(["kill", "pause", "sleep", "sleep", "cut", "set clock"] as const);
+    const kind = this.#chance.pick(["kill", "pause", "sleep", "sleep", "cut", "set clock", "starve"] as const);
     const lastsMs = this.#chance.pick([100, 300, 1500, 4000]);
     if (kind === "kill") this.#kill(node);
     else if (kind === "cut") node.cutUntil = this.#now + lastsMs;
-    else if (kind === "set clock") node.wallLag += this.#chance.below(4000) - 2000;
+    else if (kind === "set clock") node.wallLag += this.#chance.pick([this.#chance.below(4000) - 2000, 5000, -5000]);
+    else if (kind === "starve") node.starvesUntil = this.#now + lastsMs;
     else this.#pause(node, lastsMs, kind === "sleep");
   }
 
@@ -429,7 +462,8 @@ class World {
 
   #pause(node: Node, lastsMs: number, isAsleep: boolean): void {
     node.pausedUntil = this.#now + lastsMs;
-    node.isNumb = true;
+    // asleep it has no clock of its own that tells: it has to hear the store, or to miss it for two heartbeats
+    node.numbUntil = node.pausedUntil + (isAsleep ? 2 * TIMINGS.heartbeatMs + NUMB_MS : NUMB_MS);
     if (isAsleep) node.monoLag -= lastsMs;
     // the first call finds what was there before any timer has run
     if (this.#chance.perMille(700)) this.#schedule(this.#now + lastsMs, () => this.#burst(node));
