@@ -13,13 +13,14 @@ function openWorld() {
   const sent: MessageWithKeys[] = [];
   const [replies, keys] = [[] as (() => void)[], keysOf(false)];
   let nowMs = 1_700_000_000_000;
+  let sleptMs = 0;
   const replica = new Replica({
     replica: "r",
     timings: TIMINGS,
     journal: noJournal,
     keys,
     shapeOf: shapeOfRule,
-    now: () => ({ monoMs: nowMs, wallMs: nowMs }),
+    now: () => ({ monoMs: nowMs - sleptMs, wallMs: nowMs }),
     send(tag, message) {
       sent.push(message);
       replies.push(() => replica.hear(tag, message.sequence, store.run(structuredClone(message), nowMs)));
@@ -41,7 +42,12 @@ function openWorld() {
     if (result === null || isShortage(result)) throw new Error("refused");
     return result;
   };
-  return { replica, sent, pass, reserve };
+  /** The process stands still; asleep, its monotonic clock does so too. */
+  const stand = (ms: number, isAsleep: boolean): void => {
+    nowMs += ms;
+    if (isAsleep) sleptMs += ms;
+  };
+  return { replica, sent, pass, reserve, stand };
 }
 
 describe("a replica", () => {
@@ -74,5 +80,36 @@ describe("a replica", () => {
     pass(5000);
     expect(admitted).toBe(60);
     expect(Math.max(...sent.map(({ accounts }) => accounts.length))).toBeLessThan(300);
+  });
+
+  test.each([
+    ["asleep", 2500, true, false],
+    ["asleep", 4000, true, true],
+    ["without CPU", 2500, false, false],
+    ["without CPU", 4000, false, true],
+  ] as const)("[d4.2] %s for %p ms: its calls go on unless the store says that their places were free meanwhile", (_, ms, isAsleep, isLost) => {
+    const { pass, reserve, stand } = openWorld();
+    const slot = reserve({ account: accountOf({ id: "places", unit: "concurrency", window: null, onStoreFailure: "closed" }), units: 1, force: false });
+    let wasLost = false;
+    slot.whenLost!(() => (wasLost = true));
+    pass(3000);
+    expect(wasLost).toBe(false);
+    stand(ms, isAsleep);
+    pass(3000);
+    expect(wasLost).toBe(isLost);
+    slot.release();
+  });
+
+  test("[d4.2] places stay its own under one limit while it talks with the store of nothing but another", () => {
+    const { pass, reserve } = openWorld();
+    const slot = reserve({ account: accountOf({ id: "places", unit: "concurrency", window: null, onStoreFailure: "closed" }), units: 1, force: false });
+    let wasLost = false;
+    slot.whenLost!(() => (wasLost = true));
+    for (let n = 0; n < 100; n++) {
+      reserve({ account: accountOf({ id: "others", limit: 1000 }), units: 1, force: false }).settle([1]);
+      pass(50);
+    }
+    expect(wasLost).toBe(false);
+    slot.release();
   });
 });

@@ -1,5 +1,5 @@
-// A gateway that is killed again and again, with calls under way: what a budget without end has counted is what the rows of the ledger say, to the unit. Counted
-// beside Redis and in the process alone.
+// A gateway that is killed again and again, with calls under way: what a budget without end has counted is at least what the rows of calls that ended say, and at most what all rows
+// say: a call between its settlement and its row is charged by the ledger with its reservation. Counted in Redis and in the process alone.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -50,15 +50,16 @@ async function usedAfterCall(gateway: GatewayProcess, token: string, limit: numb
   return limit - Number(response.headers.get("x-ratelimit-remaining-tokens"));
 }
 
-function tokensOfRows(dataFolder: string): number {
+/** Of the calls that ended, and of all: those that a kill cut are charged with their reservation. */
+function tokensOfRows(dataFolder: string): { readonly ended: number; readonly all: number } {
   const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
-  const { tokens } = database.query<{ tokens: number }, []>("SELECT sum(prompt_tokens + completion_tokens) AS tokens FROM call").get()!;
+  const sums = database.query<{ ended: number; all: number }, []>('SELECT sum(prompt_tokens + completion_tokens) AS "all", sum(CASE WHEN settled = 1 THEN prompt_tokens + completion_tokens ELSE 0 END) AS ended FROM call').get()!;
   database.close();
-  return tokens;
+  return sums;
 }
 
 describe.each(WORLDS)("budgets without end that are counted $name", ({ name, isShared, limit, maxTokens, callers, kills }) => {
-  test.skipIf(isShared && binary === null)("[d4.2 d11.2] kill -9 with calls under way leaks no reservation and forgets no use: budget and rows agree", async () => {
+  test.skipIf(isShared && binary === null)("[d4.2 d11.2] kill -9 with calls under way leaks no reservation and forgets no use: the budget has what the rows say", async () => {
     const redis = isShared ? await startRedis() : null;
     let answers = 0;
     const upstream: FakeUpstream = startUpstream(async () => {
@@ -94,7 +95,9 @@ describe.each(WORLDS)("budgets without end that are counted $name", ({ name, isS
       const used = await usedAfterCall(last, token, limit);
       // a clean end ships every row
       expect(await last.stop("SIGTERM")).toBe(0);
-      expect(used).toBe(tokensOfRows(dataFolder));
+      const { ended, all } = tokensOfRows(dataFolder);
+      expect(used).toBeLessThanOrEqual(all);
+      expect(used).toBeGreaterThanOrEqual(ended);
     } finally {
       await upstream.stop();
       await redis?.stop();

@@ -58,6 +58,8 @@ export interface Channel {
   everOpen: boolean;
   sequence: number;
   underWay: UnderWay | null;
+  /** An answer is being taken in: what would be said now would be said of half of it. */
+  isHearing: boolean;
   readonly accounts: Set<ReplicaAccount>;
   readonly leased: Set<ReplicaAccount>;
   readonly dirty: Set<ReplicaAccount>;
@@ -99,6 +101,7 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
     everOpen: false,
     sequence,
     underWay: null,
+    isHearing: false,
     accounts: new Set(),
     leased: new Set(),
     dirty: new Set(),

@@ -8,7 +8,7 @@ import type { Answer } from "./protocol.ts";
 
 /** Writes and sends the next message when none is under way and there is anything to say, or `always`. */
 export function flush(channel: Channel, now: Moment, options: ChannelOptions, always = false): void {
-  if (channel.underWay !== null) return;
+  if (channel.underWay !== null || channel.isHearing) return;
   endLeases(channel, now);
   const due = channel.waiting.some(({ dueMs }) => dueMs <= now.monoMs);
   if (!always && !due && channel.dirty.size === 0 && channel.questions.length === 0 && channel.toState.length === 0) return;
@@ -32,7 +32,9 @@ export function hear(channel: Channel, sequence: number, answer: Answer, now: Mo
   const { underWay } = channel;
   if (underWay === null || underWay.message.sequence !== sequence) return;
   channel.underWay = null;
+  channel.isHearing = true;
   takeAnswer(channel, underWay, answer, now, options);
+  channel.isHearing = false;
   flush(channel, now, options);
 }
 

@@ -184,7 +184,7 @@ class World {
     if (this.#now < node.standsUntil) return;
     const units = this.#rule.unit === "concurrency" ? 1 : this.#chance.pick([1, 2, 5]);
     // each decision is told at once
-    const isAlone = (): boolean => node.decidedAlone < (node.decidedAlone = node.replica.counts().alone);
+    const decidesAlone = (): boolean => node.decidedAlone < (node.decidedAlone = node.replica.counts().alone);
     const admitted = (reservation: Reservation, isAlone: boolean): void => {
       node.admissions.push({ at: this.#allowedAt ?? this.#now, units, isAlone });
       this.#running += units;
@@ -197,11 +197,11 @@ class World {
       this.#judge(node);
     };
     const result = node.replica.reserve([{ account: { rule: this.#rule, value: "" }, units, force: false }], (later) => {
-      const wasAlone = isAlone();
+      const wasAlone = decidesAlone();
       if (!isShortage(later)) admitted(later, wasAlone);
     });
     if (result === null) return;
-    const wasAlone = isAlone();
+    const wasAlone = decidesAlone();
     if (!isShortage(result)) admitted(result, wasAlone);
   }
 

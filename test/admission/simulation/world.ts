@@ -342,8 +342,8 @@ class World {
     for (const [index, [, kind]] of message.accounts.entries()) {
       if (kind !== "slots" || answer[0] !== 0) continue;
       const account = message.keys[3 + 2 * index]!;
-      const before = node.renewed.get(account);
-      node.wereFreed ||= before !== undefined && answer[2] - before.answeredAt > SLOTS_FREED_MS;
+      const last = node.renewed.get(account);
+      node.wereFreed ||= last !== undefined && answer[2] - last.answeredAt > SLOTS_FREED_MS;
       node.renewed.set(account, { sentAt: node.sentAt.get(message.sequence)!, answeredAt: answer[2] });
     }
     node.replica.hear(TAG, message.sequence, this.#planted === "life from receipt" ? withLifeFrom(answer, this.#now - node.sentAt.get(message.sequence)!) : answer);
