@@ -51,3 +51,48 @@ test.skipIf(!mounted)("[d11.2] a full disk stops new calls with 503 ledger_unava
   expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
   expect(statfsSync(folder).bavail * statfsSync(folder).bsize).toBeGreaterThan(4 * MIB);
 }, 60_000);
+
+const small = mkdtempSync(join(tmpdir(), "dragoman-small-"));
+const hasSmall = mounted && Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", small]).exitCode === 0;
+afterAll(() => {
+  if (hasSmall) Bun.spawnSync(["umount", small]);
+  rmSync(small, { recursive: true, force: true });
+});
+
+test.skipIf(!hasSmall)("[d11.2] a disk of 16 MB serves, also beyond what it holds, and one that is nearly full says what has to be free for what", async () => {
+  const place = { config: `ledger: { folder: "${small}" }\n`, dataFolder: mkdtempSync(join(tmpdir(), "dragoman-small-data-")) };
+  const first = await startGateway(place);
+  try {
+    const metadata = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`m${index}`, "x".repeat(500)]));
+    // more than the disk holds: rows go to the database, and their segments go
+    let answered = 0;
+    const endsMs = performance.now() + 60_000;
+    // a burst may be faster than the database, and fill it for a moment
+    while (answered < 1500 && performance.now() < endsMs) {
+      const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await first.chat({ ...ASK, metadata }, { token: first.firstToken! })).status));
+      answered += statuses.filter((status) => status === 200).length;
+      if (statuses.includes(503)) await Bun.sleep(100);
+    }
+    expect(answered).toBeGreaterThanOrEqual(1500);
+    while ((await fetch(`${first.url}/readyz`)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
+  } finally {
+    await first.stop("SIGTERM");
+  }
+  // what is left would do for rows, and not for what has to be set aside
+  const { bavail, bsize } = statfsSync(small);
+  writeFileSync(join(small, "filler"), Buffer.alloc(bavail * bsize - MIB, 1));
+  const second = await startGateway(place);
+  try {
+    const ready = await fetch(`${second.url}/readyz`);
+    const words = await ready.text();
+    expect(ready.status).toBe(503);
+    for (const part of ["bytes left", `${4 * MIB} have to be free`, "reserve"]) expect(words).toContain(part);
+    expect(second.output()).toContain(`${4 * MIB} have to be free`);
+    rmSync(join(small, "filler"));
+    const endsMs = performance.now() + 5000;
+    while ((await fetch(`${second.url}/readyz`)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
+  } finally {
+    await second.stop("SIGTERM");
+    rmSync(place.dataFolder, { recursive: true });
+  }
+}, 120_000);
