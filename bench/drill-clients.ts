@@ -12,6 +12,8 @@ export interface Clients {
   readonly cut: Set<number>;
   /** Answers that were whole and no success. */
   readonly refused: string[];
+  /** Calls that came to a gateway that was going down. */
+  turnedAway: number;
 }
 
 export interface Load {
@@ -22,7 +24,7 @@ export interface Load {
 
 /** `workers` clients that call without a pause. `gateway` gives null while there is none. */
 export function startLoad(workers: number, token: string, gateway: () => GatewayProcess | null): Load {
-  const clients: Clients = { asked: 0, seen: new Map(), cut: new Set(), refused: [] };
+  const clients: Clients = { asked: 0, seen: new Map(), cut: new Set(), refused: [], turnedAway: 0 };
   let goesOn = true;
   const worker = async (): Promise<void> => {
     while (goesOn) {
@@ -49,6 +51,7 @@ async function callOnce(gateway: GatewayProcess, token: string, clients: Clients
     const text = await response.text();
     const isWhole = stream ? text.endsWith("data: [DONE]\n\n") : text.endsWith("}");
     if (!isWhole) clients.cut.add(call);
+    else if (response.status === 503 && text.includes('"shutting_down"')) clients.turnedAway += 1;
     else if (response.status !== 200 || text.includes('"error"')) clients.refused.push(`${call}: ${response.status} ${text.slice(0, 300)}`);
     else clients.seen.set(call, response.headers.get("x-gateway-trace-id")!);
   } catch {

@@ -1,5 +1,6 @@
-// `npm run drill:ledger`: the real gateway under load, killed with SIGKILL at random moments and started again on its data folder. At the end its ledger has to
-// equal the provider's books (decisions 11.2). `--short` kills less often; `--kills` says how often. Ends with code 1 when a promise was broken.
+// `npm run drill:ledger`: the real gateway under load, killed with SIGKILL at random moments, and in between stopped cleanly, and started again on its data folder.
+// At the end its ledger has to equal the provider's books (decisions 11.2). `--short` kills less often; `--kills` says how often. Ends with code 1 when a promise
+// was broken.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,8 @@ import { countedCalls, keptRows } from "./ledger-rows.ts";
 
 const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, kills: { type: "string" } } });
 const KILLS = Number(flags.kills ?? (flags.short ? 6 : 50));
+/** So many kills, and then a clean stop: what the next run writes has to reach the database as well. */
+const KILLS_BETWEEN_STOPS = 2;
 const WORKERS = 32;
 const MIN_LIFE_MS = 60;
 const MAX_LIFE_MS = 500;
@@ -23,13 +26,20 @@ async function main(): Promise<number> {
   const start = () => startGateway({ dataFolder, config });
   let gateway: GatewayProcess | null = await start();
   const load = startLoad(WORKERS, gateway.firstToken!, () => gateway);
-  for (let kill = 0; kill < KILLS; kill++) {
+  const end = async (signal: "SIGKILL" | "SIGTERM"): Promise<void> => {
     await Bun.sleep(MIN_LIFE_MS + Math.random() * (MAX_LIFE_MS - MIN_LIFE_MS));
-    const killed: GatewayProcess = gateway;
+    const ended: GatewayProcess = gateway!;
     gateway = null;
-    await killed.stop("SIGKILL");
-    rmSync(killed.folder, { recursive: true, force: true });
+    await ended.stop(signal);
+    rmSync(ended.folder, { recursive: true, force: true });
     gateway = await start();
+  };
+  let stops = 0;
+  for (let kill = 1; kill <= KILLS; kill++) {
+    await end("SIGKILL");
+    if (kill % KILLS_BETWEEN_STOPS !== 0) continue;
+    await end("SIGTERM");
+    stops += 1;
   }
   await Bun.sleep(MAX_LIFE_MS);
   await load.end();
@@ -46,7 +56,7 @@ async function main(): Promise<number> {
   // a drill that hit nothing shows nothing
   if (clients.seen.size < KILLS * 20) faults.push(`only ${clients.seen.size} calls were answered`);
   if (unsettled < KILLS) faults.push("hardly any call was under way at a kill");
-  process.stdout.write(`${KILLS} kills, ${clients.asked} calls: ${clients.seen.size} answered to the last byte, ${clients.cut.size} cut. The provider was asked ${upstream.asked.size} times and served ${upstream.served.size} answers.\n`);
+  process.stdout.write(`${KILLS} kills and ${stops} clean stops, ${clients.asked} calls: ${clients.seen.size} answered to the last byte, ${clients.cut.size} cut, ${clients.turnedAway} turned away by a gateway that was going down. The provider was asked ${upstream.asked.size} times and served ${upstream.served.size} answers.\n`);
   process.stdout.write(`The ledger has ${rows.length} rows, ${unsettled} of them of calls that were under way at a kill.\n`);
   return tellFaults(faults);
 }

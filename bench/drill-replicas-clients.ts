@@ -15,7 +15,7 @@ const SAID_BY_SETTINGS = new Set(["rate_limit_exceeded", "insufficient_quota", "
 const PADDING = "word ".repeat(200);
 
 export function newClients(): Clients {
-  return { asked: 0, seen: new Map(), cut: new Set(), refused: [] };
+  return { asked: 0, seen: new Map(), cut: new Set(), refused: [], turnedAway: 0 };
 }
 
 /** What is kept of a call: where its last byte was seen, or that it was cut. `isFree`: no limit may refuse it. */

@@ -106,7 +106,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     async end() {
       clearInterval(timer);
       await adopting;
-      await endJournal(own);
+      await endJournal(own, options.tell);
     },
   };
 }
@@ -251,10 +251,11 @@ function freeBehind(place: JournalPlace | null): number {
 }
 
 /** Files that hold nothing more go, once it is kept that they may. */
-async function endJournal({ folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal): Promise<void> {
+async function endJournal({ folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal, tell: LedgerOptions["tell"]): Promise<void> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
   const { openCalls, waitingRows } = journal.standing();
+  if (waitingRows > 0) tell("error", "the process ends before the disk took these rows of the ledger, which are lost", { folder, rows: waitingRows });
   const { progress } = shipper;
   if (isShipped && progress !== null && openCalls === 0 && waitingRows === 0 && unshippedBytes(folder, shipper.place) === 0 && isKept(Number.POSITIVE_INFINITY)) {
     await keep({ ...progress, place: journal.writtenTo }).catch(() => {});
@@ -289,7 +290,7 @@ async function adoptOthers(options: LedgerOptions, ownSlot: string, counts: Jour
       const lock = take(folder);
       if (lock === null) continue;
       if (hasRows) options.tell("info", "rows of the ledger that another process left are taken over", { folder });
-      await endJournal(await openJournal(options, folder, lock, counts));
+      await endJournal(await openJournal(options, folder, lock, counts), options.tell);
     }
   } catch (fault) {
     options.tell("error", "rows of the ledger that another process left cannot be taken over", { error_detail: String(fault) });
