@@ -1,7 +1,6 @@
 // The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { Server } from "bun";
 import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
 import { type BudgetWatch, openBudgetWatch } from "./admission/budget-watch.ts";
@@ -27,7 +26,7 @@ import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.t
 import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
 import { dependencies } from "./http/dependencies.ts";
-import { openServer } from "./http/server.ts";
+import { openServer, type OpenServer } from "./http/server.ts";
 import { refuseUnservedWith } from "./http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "./http/traffic.ts";
 import { type Log, openLog } from "./observe/log.ts";
@@ -77,8 +76,8 @@ export interface Gateway {
   /** The first access token, on the very first start only. */
   readonly firstToken: string | null;
   reload(): Promise<void>;
-  /** Takes no new calls, lets those under way finish up to `timeoutMs`, then closes everything. False when calls had to be cut. */
-  close(timeoutMs: number): Promise<boolean>;
+  /** Takes no new calls, lets those under way finish for as long as `server.drain_s` says, then closes everything. Gives the number of calls that had to be cut. */
+  close(): Promise<number>;
 }
 
 /** What everything else is opened with. */
@@ -151,6 +150,7 @@ interface BehindTheDoor {
 /** From here on calls come. */
 async function openDoor({ options, closing, onFault }: Ground, { context, metrics, observer, targets, traffic, source, storage: { store }, records: { ledger, calls, contents, contentLog } }: BehindTheDoor): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
+  let isRetiring = false;
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -161,7 +161,7 @@ async function openDoor({ options, closing, onFault }: Ground, { context, metric
       observer.flush();
       return { text: await metrics.text(), contentType: metrics.contentType };
     },
-    notReady: () => (traffic.isDraining() ? "the gateway is going down" : (source.refusal() ?? ledger.refusal())),
+    notReady: () => (isRetiring ? "the gateway is going down" : (source.refusal() ?? ledger.refusal())),
     callsInFlight: () => traffic.count(),
     refuseUnserved: refuseUnservedWith(context),
     targets,
@@ -171,7 +171,7 @@ async function openDoor({ options, closing, onFault }: Ground, { context, metric
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);
   const server = openServer({ host: options.host, port: options.port, chat: (request, peers) => handleChat(request, context, peers), app, onFault });
-  closing.add(() => server.stop(true));
+  closing.add(() => server.cut());
   // only now: a start that fails must not use up the token that is shown once
   const firstToken = (await bootstrap(store, systemClock.now()))?.token ?? null;
   if (firstToken !== null) await source.reload();
@@ -179,24 +179,31 @@ async function openDoor({ options, closing, onFault }: Ground, { context, metric
     url: `http://${server.hostname?.includes(":") === true ? `[${server.hostname}]` : server.hostname}:${server.port}`,
     firstToken,
     reload: () => source.reload(),
-    async close(timeoutMs) {
-      const drained = await drain(server, traffic, timeoutMs);
+    async close() {
+      isRetiring = true;
+      const cut = await drain(server, traffic, source.current().limits.drainMs);
       await closing.close();
-      return drained;
+      return cut;
     },
   };
 }
 
-/** Answers that have been made get to their clients, and calls that are cut get settled. */
-async function drain(server: Server<undefined>, traffic: OpenTraffic, timeoutMs: number): Promise<boolean> {
+/**
+ * In an order that loses no call: readiness is red and connections in use are retired, then the listener closes with what is idle, and calls under way go on. Those that do not end in time are cut: their
+ * clients hear why before the connection goes. Gives their number.
+ */
+async function drain(server: OpenServer, traffic: OpenTraffic, timeoutMs: number): Promise<number> {
   const endsMs = systemClock.monotonic() + timeoutMs;
-  const drained = await traffic.drain(timeoutMs);
+  const leftMs = (): number => Math.max(0, endsMs - systemClock.monotonic());
+  await Promise.race([server.retire(), Bun.sleep(timeoutMs)]);
+  const stopped = server.stop();
+  const drained = await traffic.drain(leftMs());
+  const cut = drained ? 0 : traffic.cut();
+  if (cut > 0) await traffic.drain(LAST_SETTLED_MS);
   // the calls have ended; what is left are answers on their way to clients that may never read them
-  const leftMs = drained ? Math.min(Math.max(0, endsMs - systemClock.monotonic()), LAST_BYTES_MS) : 0;
-  await Promise.race([server.stop(), Bun.sleep(leftMs)]);
-  await server.stop(true);
-  await traffic.drain(LAST_SETTLED_MS);
-  return drained;
+  await Promise.race([stopped, Bun.sleep(cut > 0 ? LAST_SETTLED_MS : Math.min(leftMs(), LAST_BYTES_MS))]);
+  await server.cut();
+  return cut;
 }
 
 interface Storage extends SealedDatabase {

@@ -17,7 +17,7 @@ import { beginTrace, parseTraceparent, type TraceHeaders, traceHeaders } from ".
 import type { OpenEntry } from "../store/ledger.ts";
 import { CallPolicies } from "./call-policies.ts";
 import { ContentKeeper, isSampled } from "./content-keeper.ts";
-import type { ChatContext } from "./context.ts";
+import type { CallUnderWay, ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { corsHeaders, errorResponse } from "./reply-headers.ts";
 
@@ -71,7 +71,7 @@ export class Call {
   /** Null: no other thread holds its conversation. */
   #held: ChatRequest | null = null;
   /** The tenant among whose calls it counts; null: it does not count now. */
-  #enteredAs: string | null = null;
+  #place: CallUnderWay | null = null;
   #published = false;
   #ledgerEntry: OpenEntry | null = null;
   #written: Promise<void> | null = null;
@@ -116,14 +116,15 @@ export class Call {
 
   /** Counts among the calls under way, and among those of the token's tenant. Throws `shutting_down`, `stale_snapshot`, `gateway_overloaded`. */
   enter({ tenantId }: AccessToken): void {
-    this.context.traffic.enter(tenantId, this.snapshot.limits);
-    this.#enteredAs = tenantId;
+    const place: CallUnderWay = { tenantId, abandon: (reason) => this.abandon(reason) };
+    this.context.traffic.enter(place, this.snapshot.limits);
+    this.#place = place;
   }
 
   /** Gives its place among the calls under way back, once. */
   #leave(): void {
-    if (this.#enteredAs !== null) this.context.traffic.leave(this.#enteredAs);
-    this.#enteredAs = null;
+    if (this.#place !== null) this.context.traffic.leave(this.#place);
+    this.#place = null;
   }
 
   /** The address of who calls, looked up when it is asked for first; null: unknown. */

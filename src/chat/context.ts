@@ -3,6 +3,7 @@ import type { Logins } from "../auth/logins.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { OnCharged } from "../admission/thresholds.ts";
 import type { Clock } from "../core/clock.ts";
+import type { GatewayError } from "../core/errors.ts";
 import type { CredentialLender } from "../core/credential.ts";
 import type { ServerLimits, Snapshot } from "../core/snapshot.ts";
 import type { Tracing } from "../core/trace.ts";
@@ -55,10 +56,17 @@ export interface Routing {
   random(): number;
 }
 
+/** A call that has a place. */
+export interface CallUnderWay {
+  readonly tenantId: string;
+  /** Ends everything of it, and its client hears the reason. */
+  abandon(reason: GatewayError): void;
+}
+
 /** Calls under way: bounded, drained at the end of the process. */
 export interface Traffic {
   /** Takes a place among the calls under way, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or `gateway_overloaded`. */
-  enter(tenantId: string, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
+  enter(call: CallUnderWay, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
   /** Gives the place back. */
-  leave(tenantId: string): void;
+  leave(call: CallUnderWay): void;
 }

@@ -9,9 +9,6 @@ import { loadConfiguration } from "../snapshot/configuration.ts";
 import { assertFetchConcurrency, requiredEnvironment } from "../wire/upstream-fetch.ts";
 import { printError, printLine } from "./output.ts";
 
-/** Calls under way get this long after SIGTERM. */
-const DRAIN_MS = 30_000;
-
 /** Runs until a signal ends it. Gives the exit code. */
 export async function serve(flags: ServerFlags, environment: Environment): Promise<number> {
   const file = resolveConfigFile({ flags, environment });
@@ -80,8 +77,8 @@ function ended(gateway: Gateway): Promise<number> {
         return;
       }
       endingSinceMs = nowMs;
-      void gateway.close(DRAIN_MS).then((drained) => {
-        if (!drained) printError(`calls were still under way after ${DRAIN_MS / 1000} s and have been cut`);
+      void gateway.close().then((cut) => {
+        if (cut > 0) printError(`${cut} ${cut === 1 ? "call was" : "calls were"} still under way at the end of server.drain_s, and cut: ${cut === 1 ? "its client was" : "their clients were"} answered with the error shutting_down`);
         resolve(0);
         process.exit(0);
       });

@@ -78,6 +78,7 @@ export const serverSection = z
     between_bytes_timeout_s: seconds(300, 86_400, "Longest silence inside a provider's answer."),
     head_hold_s: seconds(10, 10, "A stream's head waits for the first content at most this long, so that an early failure still has its own status."),
     keep_alive_s: seconds(15, 60, "A comment goes out on a silent stream this often."),
+    drain_s: seconds(30, 3600, "When the gateway goes down, calls under way have this long to end; those that have not are cut with the error `shutting_down`."),
     trusted_proxies: z
       .array(z.string().refine(isIpRange, 'expected an address or a range such as "10.0.0.0/8" or "2001:db8::/32"'))
       .max(1000)
@@ -119,6 +120,7 @@ export const serverSection = z
       betweenBytesTimeoutMs: toMs(file.between_bytes_timeout_s),
       headHoldMs: toMs(file.head_hold_s),
       keepAliveMs: toMs(file.keep_alive_s),
+      drainMs: toMs(file.drain_s),
     } satisfies ServerLimits,
   }))
   .prefault({})

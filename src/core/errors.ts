@@ -57,7 +57,7 @@ export const CATALOGUE = {
   tool_server_not_found: entry(404, "not_found_error", "client", false, "No tool server of the project has this label.", "Register it (`dragoman tool-server create`), or name its `server_url` with the permission `byo_endpoint`."),
   // the gateway
   internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),
-  shutting_down: entry(503, "server_error", "gateway", true, "The gateway is going down and takes no new calls.", "Try again; another replica or the next start answers."),
+  shutting_down: entry(503, "server_error", "gateway", true, "The gateway is going down: it takes no new calls, or has cut this one because it did not end in time.", "Try again; another replica or the next start answers."),
   gateway_overloaded: entry(503, "server_error", "gateway", true, "The gateway holds as many calls as it is configured to, of all tenants or of one.", "Try again shortly, or raise `server.max_concurrent_calls`, or `server.max_concurrent_calls_per_tenant`."),
   no_target_available: entry(503, "server_error", "gateway", true, "No target of the route is healthy, and the route says not to try one that is not.", "Try again after `retry-after`; the operator looks at the providers, or sets the route's `on_exhausted` to `least_bad`."),
   login_unavailable: entry(503, "server_error", "gateway", true, "The keys of a login's issuer cannot be fetched, and none are known.", "Try again; the operator looks after the issuer, or its address in `oidc`."),

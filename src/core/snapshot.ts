@@ -136,6 +136,8 @@ export interface ServerLimits {
   readonly betweenBytesTimeoutMs: number;
   /** A stream's head is held back for its first content at most this long (decisions 7.4). */
   readonly headHoldMs: number;
+  /** How long calls under way have to end when the gateway goes down. */
+  readonly drainMs: number;
   readonly keepAliveMs: number;
 }
 

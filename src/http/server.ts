@@ -1,5 +1,4 @@
 // Bun's server: the hot operation goes straight to chat/, everything else to the app. Its own refusals (what is no HTTP, headers over 16 KB) are bare.
-import type { Server } from "bun";
 import type { Peers } from "../chat/call.ts";
 import { afterUnread, isUnread } from "../chat/read-body.ts";
 import { errorResponse } from "../chat/reply-headers.ts";
@@ -15,10 +14,28 @@ export interface ServerOptions {
   readonly onFault: (fault: unknown) => void;
 }
 
+export interface OpenServer {
+  readonly hostname: string | undefined;
+  readonly port: number | undefined;
+  /**
+   * Answers everything as before, and asks each client to close its connection behind the answer; resolves when no call has come for a while, at once where none came lately. What is idle then is
+   * closed with the listener. A client that is asked to close its connection loses no call on it; a connection that the server closes by itself may have a request on its way.
+   */
+  retire(): Promise<void>;
+  /** Closes the listener and idle connections; resolves when all answers that are under way have left. */
+  stop(): Promise<void>;
+  /** Closes everything. */
+  cut(): Promise<void>;
+}
+
 /** Bodies are bounded by the app, which answers with an error body; this bound is only there because Bun wants one. */
 const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
 /** Seconds without a byte in either direction; silent streams get a comment every 15. Bun's own bound is 255. */
 const IDLE_SECONDS = 255;
+/** Connections in use are asked to close until no call has come for so long, and no longer than this in all. */
+const QUIET_MS = 500;
+const RETIRE_MS = 5_000;
+const LOOK_MS = 20;
 
 /**
  * What Bun takes although it is no request as RFC 9112 has it, or cannot be served to its end. Two Host fields (3.2) come as one with a comma, which no host has.
@@ -36,9 +53,20 @@ const TWO_HOSTS = "The request has more than one Host header; send one.";
 const TRAILERS = "The request announces trailer fields, which are not taken; send the body without them.";
 
 /** Throws when the address is in use. */
-export function openServer({ host, port, chat, app, onFault }: ServerOptions): Server<undefined> {
-  const hot = { POST: (request: Request, peers: Peers) => refusedHead(request) ?? chat(request, peers) };
-  return Bun.serve({
+export function openServer({ host, port, chat, app, onFault }: ServerOptions): OpenServer {
+  let lastCallMs = Number.NEGATIVE_INFINITY;
+  let isRetiring = false;
+  const last = (response: Response): Response => {
+    if (isRetiring) response.headers.set("connection", "close");
+    return response;
+  };
+  const hot = {
+    POST: (request: Request, peers: Peers): Response | Promise<Response> => {
+      lastCallMs = performance.now();
+      return refusedHead(request) ?? chat(request, peers).then(last);
+    },
+  };
+  const server = Bun.serve({
     hostname: host,
     port,
     // left out, Bun lets a second gateway listen on the same port, and the two would share its connections
@@ -47,15 +75,26 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): S
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: MAX_BODY_BYTES,
     routes: Object.fromEntries(CHAT_PATHS.flatMap((path) => [[path, hot], [`${path}/`, hot]])),
-    fetch: async (request, server) => {
+    fetch: async (request, own) => {
       const refused = refusedHead(request);
       if (refused !== null) return refused;
-      const answer = await app.fetch(request, { peer: server.requestIP(request)?.address ?? null });
-      return isUnread(request) ? await afterUnread(request, answer) : answer;
+      const answer = await app.fetch(request, { peer: own.requestIP(request)?.address ?? null });
+      return last(isUnread(request) ? await afterUnread(request, answer) : answer);
     },
     error: (fault) => {
       onFault(fault);
       return errorResponse(asGatewayError(fault), newTraceId(), 0, {});
     },
   });
+  return {
+    hostname: server.hostname,
+    port: server.port,
+    async retire() {
+      isRetiring = true;
+      const endsMs = performance.now() + RETIRE_MS;
+      for (let nowMs = performance.now(); nowMs < endsMs && nowMs - lastCallMs < QUIET_MS; nowMs = performance.now()) await Bun.sleep(LOOK_MS);
+    },
+    stop: () => server.stop(),
+    cut: () => server.stop(true),
+  };
 }

@@ -1,46 +1,46 @@
-// The calls under way: bounded while serving, waited for at the end of the process.
-import type { Traffic } from "../chat/context.ts";
+// The calls under way: bounded while serving, waited for at the end of the process, and cut when they do not end.
+import type { CallUnderWay, Traffic } from "../chat/context.ts";
 import { GatewayError } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
   readonly count: () => number;
-  readonly isDraining: () => boolean;
   /** Takes no new calls from now on; resolves when the last one under way has ended, or false when the time is over before that. */
   drain(timeoutMs: number): Promise<boolean>;
+  /** Ends the calls that are under way still: their clients hear that the gateway goes down. Gives their number. */
+  cut(): number;
 }
 
 /** `refusal` gives words while the snapshot is too old to serve with, else null. */
 export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null): OpenTraffic {
-  let count = 0;
+  const calls = new Set<CallUnderWay>();
   const ofTenant = new Map<string, number>();
   let draining = false;
   let emptied: (() => void) | null = null;
   return {
-    count: () => count,
-    isDraining: () => draining,
-    enter(tenantId, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
-      if (draining) throw new GatewayError("shutting_down", "The gateway is going down and takes no new calls.", { headers: { connection: "close", "retry-after": "1" } });
+    count: () => calls.size,
+    enter(call, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
+      if (draining) throw goingDown("The gateway is going down and takes no new calls.");
       const tooOld = refusal();
       if (tooOld !== null) throw new GatewayError("stale_snapshot", tooOld, { headers: { "retry-after": "1" } });
-      if (count >= maxConcurrentCalls) throw new GatewayError("gateway_overloaded", `The gateway holds ${maxConcurrentCalls} calls, as many as it is configured to.`, { headers: { "retry-after": "1" } });
-      const own = ofTenant.get(tenantId) ?? 0;
+      if (calls.size >= maxConcurrentCalls) throw new GatewayError("gateway_overloaded", `The gateway holds ${maxConcurrentCalls} calls, as many as it is configured to.`, { headers: { "retry-after": "1" } });
+      const own = ofTenant.get(call.tenantId) ?? 0;
       if (maxConcurrentCallsPerTenant !== null && own >= maxConcurrentCallsPerTenant)
         throw new GatewayError("gateway_overloaded", `The gateway holds ${maxConcurrentCallsPerTenant} calls of the tenant, as many as it is configured to hold of one.`, { headers: { "retry-after": "1" } });
-      ofTenant.set(tenantId, own + 1);
-      count++;
+      ofTenant.set(call.tenantId, own + 1);
+      calls.add(call);
       gauge.inc();
     },
-    leave(tenantId) {
-      const left = ofTenant.get(tenantId)! - 1;
-      if (left > 0) ofTenant.set(tenantId, left);
-      else ofTenant.delete(tenantId);
-      count--;
+    leave(call) {
+      const left = ofTenant.get(call.tenantId)! - 1;
+      if (left > 0) ofTenant.set(call.tenantId, left);
+      else ofTenant.delete(call.tenantId);
+      calls.delete(call);
       gauge.dec();
-      if (count === 0) emptied?.();
+      if (calls.size === 0) emptied?.();
     },
     async drain(timeoutMs) {
       draining = true;
-      if (count === 0) return true;
+      if (calls.size === 0) return true;
       let timer: ReturnType<typeof setTimeout> | undefined;
       const over = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, timeoutMs, false)));
       const empty = new Promise<boolean>((resolve) => (emptied = () => resolve(true)));
@@ -48,5 +48,14 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
       clearTimeout(timer);
       return done;
     },
+    cut() {
+      const cut = [...calls];
+      for (const call of cut) call.abandon(goingDown("The gateway is going down, and the call did not end in the time that was left for it."));
+      return cut.length;
+    },
   };
+}
+
+function goingDown(words: string): GatewayError {
+  return new GatewayError("shutting_down", words, { headers: { connection: "close", "retry-after": "1" } });
 }

@@ -17,6 +17,8 @@ export interface GatewayProcess {
   readonly firstToken: string | null;
   /** Everything on standard output so far. */
   output(): string;
+  /** Everything on standard error so far. */
+  errors(): string;
   /** Log lines that are JSON. */
   lines(): readonly Record<string, unknown>[];
   /** Makes a token with the command line and waits until the server knows it. */
@@ -60,6 +62,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     dataFolder,
     firstToken,
     output: () => output,
+    errors: () => errors,
     lines: () => output.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>),
     async createToken(...flags) {
       const made = await runCli(["token", "create", "--data", dataFolder, "--json", "--name", "test", ...flags], environment);

@@ -33,7 +33,7 @@ import { providerSettings, storedKey, targetFor } from "./targets.ts";
 
 export const LIMITS: ServerLimits = {
   maxBodyBytes: 33_554_432, body: LEAST_BODY_BOUNDS, bodyTimeoutMs: 60_000, maxConcurrentCalls: 10_000, maxConcurrentCallsPerTenant: null, maxAnswerBytes: 67_108_864, maxEventBytes: 16_777_216, defaultTimeoutMs: 600_000,
-  connectTimeoutMs: 10_000, firstByteTimeoutMs: 600_000, betweenBytesTimeoutMs: 300_000, headHoldMs: 10_000, keepAliveMs: 15_000,
+  connectTimeoutMs: 10_000, firstByteTimeoutMs: 600_000, betweenBytesTimeoutMs: 300_000, headHoldMs: 10_000, keepAliveMs: 15_000, drainMs: 30_000,
 };
 
 export interface Stub {

@@ -52,6 +52,7 @@ describe("without a file", () => {
           firstByteTimeoutMs: 600_000,
           betweenBytesTimeoutMs: 300_000,
           headHoldMs: 10_000,
+          drainMs: 30_000,
           keepAliveMs: 15_000,
         },
       },

@@ -95,13 +95,15 @@ describe("places", () => {
   test("[d5.8] where one tenant holds all of its own, another one is taken", () => {
     const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
     const bounds = { maxConcurrentCalls: 3, maxConcurrentCallsPerTenant: 2 };
-    traffic.enter("a", bounds);
-    traffic.enter("a", bounds);
-    expect(() => traffic.enter("a", bounds)).toThrow("calls of the tenant");
-    traffic.enter("b", bounds);
-    expect(() => traffic.enter("b", bounds)).toThrow("as many as it is configured to");
-    traffic.leave("a");
-    traffic.enter("b", bounds);
+    const callOf = (tenantId: string) => ({ tenantId, abandon: () => {} });
+    const first = callOf("a");
+    traffic.enter(first, bounds);
+    traffic.enter(callOf("a"), bounds);
+    expect(() => traffic.enter(callOf("a"), bounds)).toThrow("calls of the tenant");
+    traffic.enter(callOf("b"), bounds);
+    expect(() => traffic.enter(callOf("b"), bounds)).toThrow("as many as it is configured to");
+    traffic.leave(first);
+    traffic.enter(callOf("b"), bounds);
     expect(traffic.count()).toBe(3);
   });
 });

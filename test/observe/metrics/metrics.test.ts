@@ -76,9 +76,10 @@ describe("/metrics", () => {
 
     const traffic = openTraffic(metrics.inFlight, () => null);
     const bounds = { maxConcurrentCalls: 10, maxConcurrentCallsPerTenant: null };
-    traffic.enter("default", bounds);
-    traffic.enter("default", bounds);
-    traffic.leave("default");
+    const [first, second] = [1, 2].map(() => ({ tenantId: "default", abandon: () => {} }));
+    traffic.enter(first!, bounds);
+    traffic.enter(second!, bounds);
+    traffic.leave(first!);
     expect(await samples(metrics, "dragoman_calls_in_flight")).toEqual({ "": 1 });
     expect((await samples(metrics, "process_resident_memory_bytes"))[""]).toBeGreaterThan(1e6);
   });
