@@ -6,6 +6,7 @@ import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
 import { cannedUpstream, type Stub, type StubOptions, stubGateway } from "../harness/in-process.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";
+import { turnTime } from "../harness/turned-time.ts";
 import { HELLO, TOOL } from "./chat-calls.ts";
 
 type Scripts = Readonly<Record<string, readonly Fault[]>>;
@@ -152,6 +153,11 @@ describe("content that a provider does not want", () => {
   });
 });
 
+/** The upstream call is over, the call is in its record, and nothing is under way. */
+async function isOver({ upstream, records, context: { routing } }: Routed): Promise<void> {
+  while (records.length === 0 || upstream.served.some((one) => one.ended === null) || routing.health.inFlight("up0:m") > 0) await Bun.sleep(1);
+}
+
 describe("what the client has seen", () => {
   const streamed = { model: "r", stream: true };
   const route = (more: Parameters<typeof routeOf>[2] = {}): Route => routeOf("r", ["up0:m", "up1:m"], { retries: 1, ...more });
@@ -179,7 +185,7 @@ describe("what the client has seen", () => {
   });
 
   test("[d7.4] the head waits for the first content, over retries and fallbacks, and then says who answered", async () => {
-    const gateway = routedGateway([route()], { up0: [{ kind: "refused", delayMs: 30 }], up1: [{ kind: "ok", delayMs: 30 }] }, { limits: { headHoldMs: 1000, keepAliveMs: 5 } });
+    const gateway = routedGateway([route()], { up0: [{ kind: "refused", delayMs: 30 }], up1: [{ kind: "ok", delayMs: 30 }] }, { limits: { headHoldMs: 10_000, keepAliveMs: 5 } });
     const response = await gateway.chat({ messages: HELLO, ...streamed });
     expect([response.headers.get("x-gateway-model"), response.headers.get("x-gateway-attempts")]).toEqual(["up1:m", "3"]);
     const text = await response.text();
@@ -187,12 +193,19 @@ describe("what the client has seen", () => {
   });
 
   test("[d7.4] [d8.4] held no longer than head_hold: then the head goes, comments follow until there is content, and the headers say nothing of who answers", async () => {
-    const gateway = routedGateway([route()], { up0: [{ kind: "refused", delayMs: 40 }], up1: [{ kind: "ok", delayMs: 60 }] }, { limits: { headHoldMs: 20, keepAliveMs: 10 } });
-    const startedMs = performance.now();
-    const response = await gateway.chat({ messages: HELLO, ...streamed });
-    expect(performance.now() - startedMs).toBeWithin(15, 60);
+    const time = turnTime();
+    const { gateway, response, headMs, text } = await (async () => {
+      try {
+        const made = routedGateway([route()], { up0: [{ kind: "refused", delayMs: 40 }], up1: [{ kind: "ok", delayMs: 60 }] }, { clock: time.clock, limits: { headHoldMs: 20, keepAliveMs: 10 } });
+        const begun = await time.until(made.chat({ messages: HELLO, ...streamed }));
+        const atMs = time.nowMs();
+        return { gateway: made, response: begun, headMs: atMs, text: await time.until(begun.text()) };
+      } finally {
+        time.stop();
+      }
+    })();
+    expect(headMs).toBe(20);
     expect([response.status, response.headers.get("x-gateway-model"), response.headers.get("x-gateway-attempts")]).toEqual([200, null, null]);
-    const text = await response.text();
     expect(text.slice(0, text.indexOf("data: "))).toMatch(/^(: keep-alive\n\n){3,}$/);
     const read = readStream(text);
     expect([read.content, read.error, read.done]).toEqual(["up1.1;".repeat(WORDS), null, true]);
@@ -221,7 +234,7 @@ describe("what the client has seen", () => {
       const reader = (await gateway.chat({ messages: HELLO, ...streamed })).body!.getReader();
       for (let read = 0; read < reads; read++) await reader.read();
       await reader.cancel();
-      await Bun.sleep(5);
+      await isOver(gateway);
       expect(gateway.upstream.served.map(({ target, ended }) => [target, ended])).toEqual([["up0", "cancelled"]]);
       expect(gateway.records.map(({ code, cancelled }) => [code, cancelled])).toEqual([["client_closed", true]]);
       expect([gateway.context.routing.health.inFlight("up0:m"), gateway.context.routing.health.inFlight("up1:m")]).toEqual([0, 0]);
@@ -233,9 +246,9 @@ describe("what the client has seen", () => {
     const reader = (await gateway.chat({ messages: HELLO, ...streamed })).body!.getReader();
     // the comment that goes with the head, and no more
     await reader.read();
-    await Bun.sleep(60);
+    while (gateway.context.routing.health.latencyMs("up0:m", performance.now()) === null) await Bun.sleep(1);
     await reader.cancel();
-    await Bun.sleep(5);
+    await isOver(gateway);
     expect(gateway.upstream.served.map(({ ended }) => ended)).toEqual(["cancelled"]);
     expect(gateway.context.routing.health.inFlight("up0:m")).toBe(0);
   });
