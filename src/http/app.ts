@@ -10,6 +10,7 @@ import { narrowingOf, permitsRoute } from "../auth/narrowing.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
+import { loadedOnce } from "../core/loaded-once.ts";
 import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
 import { type AccessToken, OPS } from "../core/identity.ts";
@@ -119,11 +120,10 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Context<AppEnv>) => Readonly<Record<string, string>>): void {
   const { admin } = context;
   if (admin === undefined) return;
-  let opened: Promise<Hono<AdminEnv>> | null = null;
-  const open = async (): Promise<Hono<AdminEnv>> => {
+  const opened = loadedOnce(async (): Promise<Hono<AdminEnv>> => {
     const { createAdminApp } = await import("./admin/app.ts");
     return createAdminApp({ clock: context.clock, version: context.version, store: admin.store, limits: admin.limits, calls: admin.calls, contents: admin.contents, toolServers: admin.toolServers, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
-  };
+  });
   for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`, ...KEY_PATHS, ...OPENAPI_PATHS])
     app.all(path, async (c) => {
       const bindings: AdminBindings = {
@@ -131,7 +131,7 @@ function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Conte
         address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),
       };
-      return await (await (opened ??= open())).fetch(c.req.raw, bindings);
+      return await (await opened()).fetch(c.req.raw, bindings);
     });
 }
 

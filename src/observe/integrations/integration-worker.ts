@@ -3,6 +3,7 @@
 import { heapSize } from "bun:jsc";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
+import { loadedOnce } from "../../core/loaded-once.ts";
 import { parseRecord } from "../../wire/record-json.ts";
 import type { CallbackItem } from "./callback-sink.ts";
 import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
@@ -92,21 +93,33 @@ function openQueues(integrations: readonly Integration[], figures: SharedFigures
   });
 }
 
+/** Calls that wait to be counted until the code for it is loaded. */
+const MAX_EARLY = 10_000;
+
 /** Figures are of all calls that come, also of those that the queue sheds. */
 function openCounting(settings: TraceBase, watch: MetricsWatch): { count(line: ParsedLine): void; end(withinMs: number): Promise<void> } {
   let metrics: MetricsExport | null = null;
   let early: ParsedLine[] = [];
-  const open = async (): Promise<void> => {
+  const open = loadedOnce(async (): Promise<void> => {
     const { openMetricsExport } = await import("./otlp-metrics.ts");
     metrics = openMetricsExport(settings, watch);
     for (const line of early) metrics?.count(line.call().record);
     early = [];
-  };
-  const opening = open();
+  });
+  const opening = (): Promise<void> =>
+    open().catch((thrown: unknown) => {
+      watch.failed();
+      watch.failing(`its code could not be loaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    });
+  void opening();
   return {
-    count: (line) => void (metrics === null ? early.push(line) : metrics.count(line.call().record)),
+    count(line) {
+      if (metrics !== null) return metrics.count(line.call().record);
+      if (early.length < MAX_EARLY) early.push(line);
+      void opening();
+    },
     async end(withinMs) {
-      await opening;
+      await opening();
       await metrics?.end(withinMs);
     },
   };
