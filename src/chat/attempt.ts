@@ -10,6 +10,7 @@ import type { ChatRequest } from "../core/chat.ts";
 import type { TraceHeaders } from "../core/trace.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
+import { withClientHeaders } from "./caller-headers.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "./resolve.ts";
 import { returnRefused } from "./lend-credential.ts";
@@ -53,7 +54,8 @@ async function attempt(filled: () => ChatRequest | Promise<ChatRequest>, resolve
   const { provider, target } = resolved;
   const fetched = filled();
   const request = fetched instanceof Promise ? await fetched : fetched;
-  const encoded = request.held === undefined ? provider.encodeRequest(request, target) : await call.context.longRequests!.encode(request, target, call.context.clock.now());
+  const called = withClientHeaders(target, provider, call.clientHeader);
+  const encoded = request.held === undefined ? provider.encodeRequest(request, called) : await call.context.longRequests!.encode(request, called, call.context.clock.now());
   const record = call.beginAttempt(target);
   scope.attempts.push(record);
   try {

@@ -133,6 +133,9 @@ export class Call {
     return this.#clientIp;
   };
 
+  /** One of the client's own HTTP headers, by lower-case name. */
+  readonly clientHeader = (name: string): string | null => this.#http.headers.get(name);
+
   authenticated(token: AccessToken): void {
     this.record.tokenId = token.id;
     this.record.tenantId = token.tenantId;

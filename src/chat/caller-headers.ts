@@ -1,6 +1,8 @@
-// `headers` and `extra_headers` of a request: what a caller may send along to the provider (decisions 2.10).
+// `headers` and `extra_headers` of a request, and the client's own HTTP headers: what a caller may send along to the provider (decisions 2.10).
 import { GatewayError } from "../core/errors.ts";
 import { describe, type JsonObject } from "../core/json.ts";
+import type { Target } from "../core/target.ts";
+import type { Provider } from "../providers/provider.ts";
 
 const FORBIDDEN = new Set([
   "authorization", "proxy-authorization", "api-key", "x-api-key", "openai-organization", "openai-project", "host", "cookie", "set-cookie", "content-length", "content-type", "content-encoding",
@@ -12,6 +14,20 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 /** Visible ASCII, space and tab: no CR, LF or NUL can start a header of its own. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
+
+/** Longer than any list of names of betas. */
+const MAX_CLIENT_HEADER = 1024;
+
+/** The target with those of the client's own HTTP headers that the provider lists; what the request says of the same name wins. */
+export function withClientHeaders(target: Target, { clientHeaders }: Pick<Provider, "clientHeaders">, headerOf: (name: string) => string | null): Target {
+  if (clientHeaders.length === 0) return target;
+  let listed: Record<string, string> | null = null;
+  for (const name of clientHeaders) {
+    const value = headerOf(name);
+    if (value !== null && value.length <= MAX_CLIENT_HEADER && VALUE.test(value)) (listed ??= {})[name] = value;
+  }
+  return listed === null ? target : { ...target, headers: { ...listed, ...target.headers } };
+}
 
 /** Lower-case names; `extra` wins over `plain`. Throws `invalid_request` or `header_not_allowed` with the path. */
 export function parseCallerHeaders(plain: JsonObject | undefined, extra: JsonObject | undefined): Readonly<Record<string, string>> {

@@ -15,6 +15,7 @@ import { DIRECT_ROUTE, type Route } from "../core/route.ts";
 import { targetName } from "../core/target.ts";
 import { answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
+import { withClientHeaders } from "./caller-headers.ts";
 import { costEstimate } from "./cost-estimate.ts";
 import { demandOf } from "./demand.ts";
 import { withStandIns } from "./explained-content.ts";
@@ -153,7 +154,7 @@ function passedOver({ refusal, target, why }: Passed, order: number): JsonObject
 async function explainedTarget(planned: Planned, order: number, masker: Masker, call: Call): Promise<JsonObject> {
   const { fitted, resolved: { provider, target, credentials } } = planned;
   const { request, fetches } = withStandIns(fitted.request, provider, target.model);
-  const encoded = provider.encodeRequest(request, target);
+  const encoded = provider.encodeRequest(request, withClientHeaders(target, provider, call.clientHeader));
   const [first] = credentials;
   const signing = { ...target, credential: first === undefined ? null : maskedCredential(first) };
   return {

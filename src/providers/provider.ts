@@ -135,6 +135,7 @@ export const PLAIN_PROVIDER = {
   settings: [],
   framing: "sse",
   privileged: new Set<string>(),
+  clientHeaders: [],
   inlines: () => NOTHING_INLINED,
 } as const satisfies Partial<Provider>;
 const NOTHING_INLINED: ReadonlySet<BlockType> = new Set();
@@ -175,6 +176,9 @@ export interface Provider {
   readonly reserved: ReadonlySet<string>;
   /** Pass-through names that widen the choice of model or provider, or reach an address, and need `byo_endpoint`. */
   readonly privileged: ReadonlySet<string>;
+
+  /** The client's own HTTP headers that go on with a chat completion, in lower case (decisions 2.10): what only this vendor understands, and no credential. */
+  readonly clientHeaders: readonly string[];
 
   /** `request` has been fitted to the target: what it cannot take is gone. Throws GatewayError `unsupported_value`, `invalid_request` with the path. */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;

@@ -133,14 +133,26 @@ describe("headers of the request", () => {
     }
   });
 
-  test("[d2.10] the client's own HTTP headers are never forwarded", async () => {
+  test("[d2.10] of the client's own HTTP headers those go on that the provider's row lists, and what the request says of the same name wins", async () => {
+    const listed = REMOTE.filter(({ clientHeaders }) => clientHeaders.length > 0);
+    expect(Object.fromEntries(listed.map(({ id, clientHeaders }) => [id, clientHeaders]))).toEqual({ anthropic: ["anthropic-beta"], azure: ["openai-beta"], openai: ["openai-beta"] });
+    for (const { id, clientHeaders } of listed)
+      for (const name of clientHeaders) {
+        const headersWith = async (body: object, value: string): Promise<string | undefined> => (await ask(gateway, { model: `${id}:m`, ...body }, { [name]: value })).request!.headers[name];
+        expect([id, await headersWith({}, "one-2025, two"), await headersWith({ extra_headers: { [name]: "mine" } }, "one-2025")]).toEqual([id, expect.stringMatching(/^one-2025, ?two$/), "mine"]);
+        expect([id, await headersWith({}, "x".repeat(2000)), await headersWith({}, "a\u00e4")]).toEqual([id, undefined, undefined]);
+      }
+  });
+
+  test("[d2.10] no other header of the client's is forwarded", async () => {
     const own = {
       cookie: "session=canary", "x-custom": "canary", "openai-organization": "canary", "x-api-key": "canary", "user-agent": "canary", "x-forwarded-for": "canary", "anthropic-beta": "canary", "x-stainless-lang": "canary", "x-request-id": "canary",
       traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "x-gateway-project-id": "default", referer: "canary", origin: "https://canary.example", accept: "canary", "accept-language": "canary",
     };
     for (const { id } of REMOTE) {
       const without = await ask(gateway, { model: `${id}:m` });
-      const { request } = await ask(gateway, { model: `${id}:m` }, own);
+      const { clientHeaders } = providers.get(id)!;
+      const { request } = await ask(gateway, { model: `${id}:m` }, Object.fromEntries(Object.entries(own).filter(([name]) => !clientHeaders.includes(name))));
       expect([id, request]).toEqual([id, without.request!]);
     }
   });

@@ -25,6 +25,8 @@ export const anthropic: Provider = {
   conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
+  // the version is that of our own encoding
+  clientHeaders: ["anthropic-beta"],
   encodeRequest,
   sign,
   decodeResponse,

@@ -43,6 +43,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     sameShape: true,
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),
+    clientHeaders: row.clientHeaders ?? [],
     encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
     sign: (request, credential) => withKey(request, credential, auth),
     decodeResponse: (body) => decodeResponse(row, words, errors, body),

@@ -50,6 +50,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly reserved?: readonly string[];
   /** Pass-through names that widen the choice of model or provider, or reach an address. */
   readonly privileged?: readonly string[];
+  /** The client's own HTTP headers that go on to the vendor, in lower case. */
+  readonly clientHeaders?: readonly string[];
   /** What messages, content parts and calls may hold on the vendor's wire; all else is left out, and told. */
   readonly conversation: MemberTable;
   /** The same at an address that the caller brought, which may be another server's. Absent: `conversation`. */

@@ -31,6 +31,7 @@ export const openai: OpenAICompatibleRow = {
   // the rest answers to the operations for completions and images
   listed: /^(gpt-(?!3\.5-turbo-instruct|image)|o\d|chatgpt-|codex-)/,
   label: "OpenAI",
+  clientHeaders: ["openai-beta"],
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: "https://api.openai.com/v1",
   keyVariables: ["OPENAI_API_KEY"],
