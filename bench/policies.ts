@@ -26,7 +26,7 @@ const place = { provider: "local", model: "m", route: "direct" };
 
 /** All that a call asks of its policies. */
 function asked(policies: PolicySet): void {
-  const call = new CallPolicies(policies.of("default", "default")!, { sent, principal, clientIp: () => "", now: () => 0, touches: [] });
+  const call = new CallPolicies(policies.of("default", "default")!, { sent, principal, clientIp: () => "", now: () => 0, touches: [], looking: null });
   void call.admit();
   call.at(place, sent);
   call.input(sent, place);

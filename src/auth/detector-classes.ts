@@ -14,9 +14,21 @@ const MAX_LENGTH = 128;
 /** `countries` chooses among national ids; empty: all that are known, and digits alone count only near a word that says what they are. */
 export function detectorsOf(name: PiiClass, countries: readonly NationalId[]): readonly Detector[] {
   if (name === "email") return [emailDetector];
-  if (name !== "national_id") return [once(name, MAKERS[name])];
+  if (name !== "national_id") return [once(`class ${name}`, MAKERS[name])];
   const chosen = countries.length > 0;
-  return (chosen ? countries : (Object.keys(NATIONAL_IDS) as NationalId[])).map((country) => once(`${country} ${chosen}`, () => nationalDetector(NATIONAL_IDS[country], chosen)));
+  return (chosen ? countries : (Object.keys(NATIONAL_IDS) as NationalId[])).map((country) => nationalId(country, chosen));
+}
+
+function nationalId(country: NationalId, chosen: boolean): Detector {
+  const source = `national_id ${country} ${chosen ? "named" : "any"}`;
+  return once(source, () => nationalDetector(NATIONAL_IDS[country], chosen, source));
+}
+
+/** The detector of this source; null: it is that of no class. */
+export function classDetectorOf(source: string): Detector | null {
+  const [kind, name, chosen] = source.split(" ");
+  if (kind === "national_id" && Object.hasOwn(NATIONAL_IDS, name!)) return nationalId(name as NationalId, chosen === "named");
+  return kind === "class" && PII_CLASSES.some((known) => known === name && known !== "national_id") ? detectorsOf(name as PiiClass, [])[0]! : null;
 }
 
 const made = new Map<string, Detector>();
@@ -34,25 +46,28 @@ const INSIDE = /\w*\d\w*[-+/]$|\b[0-9a-f]{4,}-$|\d\.$/;
 const GOES_ON = "(?:[-+/]\\w|\\.\\d)?";
 const FURTHER = /(?:[-+/]\w|\.\d)$/;
 
-function nationalDetector({ pattern, accepts, hint, words }: NationalIdForm, chosen: boolean): Detector {
+function nationalDetector({ pattern, accepts, hint, words }: NationalIdForm, chosen: boolean, source: string): Detector {
   const goesOn = (match: string): boolean => FURTHER.test(match) && !full.test(match);
   const full = new RegExp(`^(?:${pattern})$`);
   const isOne = (match: string, before: string): boolean => !INSIDE.test(before) && !goesOn(match) && accepts(match) && (chosen || words === undefined || /\D/.test(match) || words.test(before));
-  return classDetector({ mask: "[national id]", program: compilePattern(`(?:${pattern})${GOES_ON}`), hint, accept: (match, before) => (isOne(match, before) ? match.length : 0) });
+  return classDetector({ source, mask: "[national id]", program: compilePattern(`(?:${pattern})${GOES_ON}`), hint, accept: (match, before) => (isOne(match, before) ? match.length : 0) });
 }
 
 function classDetector(options: Omit<PatternDetector, "folds" | "maxLength"> & { readonly maxLength?: number }): Detector {
-  return patternDetector({ maxLength: MAX_LENGTH, ...options, folds: true });
+  return patternDetector({ maxLength: MAX_LENGTH, work: WORK, ...options, folds: true });
 }
+
+/** What groups of digits that could all be cards, accounts or numbers of a state take at the worst (bench/drill-patterns.ts measures it). */
+const WORK = 60;
 
 /** Long keys; a private key in PEM of 4,096 bits has 3,300 characters. */
 const MAX_SECRET = 16_384;
 
 const MAKERS = {
-  card: () => classDetector({ mask: "[card]", program: compilePattern("\\b[2-6](?:[ .-]?\\d){12,18}\\b(?:\\.\\d)?"), hint: { search: THIRTEEN_DIGITS, lead: 0 }, accept: cardIn }),
-  iban: () => classDetector({ mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?: ?[A-Za-z0-9]){11,30}\\b"), hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 }, accept: ibanIn }),
-  phone: () => classDetector({ mask: "[phone]", program: compilePattern(`(?:${PHONE})(?:[-.]\\d)?`), hint: { search: SEVEN_DIGITS, lead: 1 }, accept: phoneIn }),
-  secret: () => classDetector({ mask: "[secret]", program: compilePattern(SECRET), hint: { search: new HintSearch(/dgm_|[sr]k[-_]|gh[oprsu]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox|hf_|npm_|eyJ|-----BEGIN/, 11), lead: 0 }, maxLength: MAX_SECRET, accept: secretIn }),
+  card: () => classDetector({ source: "class card", mask: "[card]", program: compilePattern("\\b[2-6](?:[ .-]?\\d){12,18}\\b(?:\\.\\d)?"), hint: { search: THIRTEEN_DIGITS, lead: 0 }, accept: cardIn }),
+  iban: () => classDetector({ source: "class iban", mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?: ?[A-Za-z0-9]){11,30}\\b"), hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 }, accept: ibanIn }),
+  phone: () => classDetector({ source: "class phone", mask: "[phone]", program: compilePattern(`(?:${PHONE})(?:[-.]\\d)?`), hint: { search: SEVEN_DIGITS, lead: 1 }, accept: phoneIn }),
+  secret: () => classDetector({ source: "class secret", mask: "[secret]", program: compilePattern(SECRET), hint: { search: new HintSearch(/dgm_|[sr]k[-_]|gh[oprsu]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox|hf_|npm_|eyJ|-----BEGIN/, 11), lead: 0 }, maxLength: MAX_SECRET, accept: secretIn }),
 } as const;
 
 /** With the country's code (E.164), or in the form of North America, or with the trunk prefix 0 and a separator. */

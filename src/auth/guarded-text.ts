@@ -8,15 +8,18 @@ export interface GuardPolicy extends Policy {
   readonly guard: Guard;
 }
 
-/** Told once for each policy and text. */
-export type GuardSpoke = (policy: GuardPolicy) => void;
+/** Told once for each policy and text; `failure`: it could not look, and why. */
+export type GuardSpoke = (policy: GuardPolicy, failure?: string) => void;
 
 /** Thrown where a guard blocks. */
 export class BlockedText extends Error {
   readonly policy: GuardPolicy;
-  constructor(policy: GuardPolicy) {
+  /** Why the guard could not look; null: it found something. */
+  readonly failure: string | null;
+  constructor(policy: GuardPolicy, failure: string | null = null) {
     super(`The policy ${policy.name} blocks the text.`);
     this.policy = policy;
+    this.failure = failure;
   }
 }
 
@@ -108,6 +111,13 @@ export class GuardedText implements TextWindow {
     this.isEnd = true;
     this.limit = this.base + this.text.length;
     return this.#look();
+  }
+
+  /** All that is still held, but for what is known to be a match: nothing more is looked at. */
+  abandon(): string {
+    this.isEnd = true;
+    this.limit = this.base + this.text.length;
+    return this.#release(this.limit);
   }
 
   #look(): string {

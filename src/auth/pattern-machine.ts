@@ -3,9 +3,13 @@
 // match that could still be growing began.
 import type { Detector, DetectorRun, TextWindow } from "../core/policy.ts";
 import { AT, type PatternProgram, STEP } from "./pattern-program.ts";
+import { spend } from "./work-meter.ts";
 
 export interface PatternDetector {
   readonly mask: string;
+  readonly source: string;
+  /** Steps for each character at the worst; left out: as many as the program has instructions. */
+  readonly work?: number;
   readonly program: PatternProgram;
   /** UTF-16 units of a match at most: what grows longer is not looked for. */
   readonly maxLength: number;
@@ -50,7 +54,7 @@ export class HintSearch {
 
 export function patternDetector(options: PatternDetector): Detector {
   let machine: Machine | null = null;
-  return { mask: options.mask, folds: options.folds === true, open: () => new MachineRun((machine ??= new Machine(options))) };
+  return { mask: options.mask, folds: options.folds === true, source: options.source, work: options.work ?? options.program.size, open: () => new MachineRun((machine ??= new Machine(options))) };
 }
 
 /** Whether the pattern matches where there is nothing to match. */
@@ -59,8 +63,12 @@ export function matchesNothing(program: PatternProgram): boolean {
 }
 
 const ASCII = 128;
+/** So many characters (as a power of two) are passed over in the time of a step. */
+const SKIPPED_BITS = 3;
 /** Units before a match that are told with it. */
 export const MAX_BEFORE = 48;
+/** Steps that it takes to judge a character of a whole match, which is done by expressions of the language. */
+const ACCEPTING = 8;
 const END = -1;
 const NOWHERE = 0;
 const ANYWHERE = 1;
@@ -100,6 +108,7 @@ class Machine {
   readonly #seen: Int32Array;
   readonly #stack: Int32Array;
   #generation = 0;
+  #steps = 0;
 
   constructor({ program, maxLength, accept, hint }: PatternDetector) {
     this.program = program;
@@ -133,6 +142,13 @@ class Machine {
     this.#generation += 1;
   }
 
+  /** Throws TooMuchWork. */
+  spendSteps(): void {
+    const steps = this.#steps;
+    this.#steps = 0;
+    spend(steps);
+  }
+
   /**
    * Follows one thread from `from` to the instructions that take `codePoint`, and adds what comes after them to `into`. True when it came to the end of the
    * pattern: threads of lower preference are then of no interest.
@@ -146,6 +162,7 @@ class Machine {
     stack[depth++] = from;
     while (depth > 0) {
       const at = stack[--depth]!;
+      this.#steps++;
       if (seen[at] === generation) continue;
       seen[at] = generation;
       switch (step[at]) {
@@ -248,6 +265,7 @@ class MachineRun implements DetectorRun {
       const next = index + 1 < end ? text.charCodeAt(index + 1) : ASCII;
       if (next >= ASCII || goesOn[code * ASCII + next] === 1) break;
     }
+    spend((base + index - this.#at) >> SKIPPED_BITS);
     this.#at = base + index;
   }
 
@@ -273,6 +291,7 @@ class MachineRun implements DetectorRun {
     this.#now = next;
     this.#next = now;
     this.#at = position + width;
+    machine.spendSteps();
   }
 
   /** No thread is left: the best match stands, and the search goes on behind it. */
@@ -280,6 +299,7 @@ class MachineRun implements DetectorRun {
     if (this.#now !== null) this.#now.count = 0;
     if (this.#bestStart < 0) return;
     const start = this.#bestStart;
+    if (this.#machine.accept !== undefined) spend((this.#bestEnd - this.#bestStart) * ACCEPTING);
     const length = this.#machine.accept === undefined ? this.#bestEnd - start : this.#machine.accept(text.slice(start - base, this.#bestEnd - base), text.slice(Math.max(0, start - base - MAX_BEFORE), start - base));
     this.#bestStart = -1;
     if (length > 0) found(start, start + length);

@@ -1,6 +1,6 @@
 // The guard of a policy's document, compiled: its classes and patterns as detectors.
 import type { Detector, Guard } from "../core/policy.ts";
-import { detectorsOf, type PiiClass } from "./detector-classes.ts";
+import { classDetectorOf, detectorsOf, type PiiClass } from "./detector-classes.ts";
 import type { NationalId } from "./detector-national-ids.ts";
 import { matchesNothing, patternDetector } from "./pattern-machine.ts";
 import { compilePattern, PatternError } from "./pattern-program.ts";
@@ -15,10 +15,23 @@ export interface GuardDocument {
   readonly patterns: readonly string[];
   readonly action: "block" | "mask";
   readonly mask?: string | undefined;
+  readonly on_error: "block" | "allow";
 }
 
-export function compileGuard({ on, classes, national_ids: countries, patterns, action, mask }: GuardDocument): Guard {
-  return { onInput: on !== "output", onOutput: on !== "input", action, mask: mask ?? null, detectors: [...[...new Set(classes)].flatMap((name) => detectorsOf(name, countries)), ...patterns.map(guardPattern)] };
+export function compileGuard({ on, classes, national_ids: countries, patterns, action, mask, on_error: onError }: GuardDocument): Guard {
+  const detectors = [...[...new Set(classes)].flatMap((name) => detectorsOf(name, countries)), ...patterns.map(guardPattern)];
+  return { onInput: on !== "output", onOutput: on !== "input", action, mask: mask ?? null, onError, work: workOf(detectors), detectors };
+}
+
+export function workOf(detectors: readonly Detector[]): number {
+  return detectors.reduce((sum, { work }) => sum + work, 0);
+}
+
+const PATTERN = "pattern ";
+
+/** The detector that has this source. Throws PatternError. */
+export function openDetector(source: string): Detector {
+  return source.startsWith(PATTERN) ? guardPattern(source.slice(PATTERN.length)) : classDetectorOf(source)!;
 }
 
 const made = new Map<string, Detector>();
@@ -30,7 +43,7 @@ export function guardPattern(pattern: string): Detector {
   if (known !== undefined) return known;
   const program = compilePattern(pattern);
   if (matchesNothing(program)) throw new PatternError("it matches where there is nothing, and so everywhere");
-  const fresh = patternDetector({ mask: "[masked]", program, maxLength: MAX_MATCH });
+  const fresh = patternDetector({ mask: "[masked]", source: PATTERN + pattern, program, maxLength: MAX_MATCH });
   // the same ones come back with each change of the configuration
   if (made.size >= MAX_KNOWN) made.clear();
   made.set(pattern, fresh);

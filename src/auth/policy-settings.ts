@@ -33,6 +33,7 @@ const guard = z
     patterns: z.array(z.string().min(1)).max(MAX_PATTERNS).default([]).meta({ title: "Patterns", description: "Regular expressions of RE2. A match has at most 1,024 characters." }),
     action: z.enum(["block", "mask"]).meta({ title: "Action", description: "`block` refuses the call, or ends a stream with an error event; `mask` puts other words in place of each match." }),
     mask: z.string().max(100).optional().meta({ title: "Mask", description: "The words in place of a match. Not set: `[email]`, `[card]` and the like, and `[masked]` for patterns." }),
+    on_error: z.enum(["block", "allow"]).default("block").meta({ title: "On error", description: "What becomes of a text that cannot be looked at within the time that guards have: docs/policies.md. `block` refuses the call, or ends a stream; `allow` lets the text pass as it is." }),
   })
   .superRefine((value, context) => {
     if (value.classes.length === 0 && value.patterns.length === 0) context.addIssue({ code: "custom", path: [], message: "expected classes or patterns" });

@@ -6,6 +6,7 @@ import { MalformedAnswer, type StreamDecoder } from "../providers/provider.ts";
 import type { SseEvent, SseParser } from "../wire/sse.ts";
 import type { UpstreamBody } from "../wire/upstream.ts";
 import type { Call } from "./call.ts";
+import type { StreamUnderGuards } from "./looking.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
 
 export interface AnswerStream {
@@ -21,7 +22,7 @@ export interface AnswerStream {
 }
 
 /** Where a stream's chunks go: the grammar, or one choice of it. */
-export type ChunkWriter = Pick<StreamGrammar, "write" | "isComplete" | "inferFinish" | "finish">;
+export type ChunkWriter = Pick<StreamGrammar, "write" | "hear" | "isComplete" | "inferFinish" | "finish">;
 
 /** A provider that sends without end must not keep the one thread: after so many bytes other calls have their turn. */
 const TURN_BYTES = 64 * 1024;
@@ -31,7 +32,7 @@ const MAX_TEXT = 64 * 1024 * 1024;
 /** After `[DONE]` the connection is worth keeping: its body is read to the end, but not for long. */
 const DRAIN_MS = 1000;
 
-export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder: StreamDecoder, writer: ChunkWriter, call: Call, usage: () => Usage): AnswerStream {
+export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder: StreamDecoder, writer: ChunkWriter, guarded: StreamUnderGuards | null, call: Call, usage: () => Usage): AnswerStream {
   let ended = false;
   let failure: unknown = undefined;
   let turnBytes = 0;
@@ -41,31 +42,76 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
     let out = "";
     try {
       for (const event of events) {
-        if (event.data === "[DONE]" && decoder.isPlainText !== true) {
-          ended = true;
-          if (decoder.isTerminated !== undefined) decoder.push(event);
-          drain(body);
-          break;
-        }
+        if (isDone(event)) break;
         out += write(writer, decoder.push(event));
-        if (out.length > MAX_TEXT) throw new MalformedAnswer("The provider's stream says more in one piece than the gateway takes.");
+        if (out.length > MAX_TEXT) throw tooMuch();
       }
-      if (ended) out += complete();
+      if (ended) {
+        out += write(writer, decoder.end());
+        demandComplete();
+        out += writer.finish(usage());
+      }
     } catch (thrown) {
       failure = thrown;
     }
     return out;
   }
 
-  function complete(): string {
-    const out = write(writer, decoder.end());
+  /** The same under guards, which see what was said before it is written. */
+  async function translateGuarded(events: readonly SseEvent[], under: StreamUnderGuards): Promise<string> {
+    let out = "";
+    const writeGuarded = async (chunks: readonly ChatChunk[]): Promise<void> => {
+      for (const chunk of chunks) writer.hear(chunk);
+      const shown = chunks.length === 0 ? chunks : under.take(chunks);
+      out += write(writer, shown instanceof Promise ? await shown : shown);
+      if (out.length > MAX_TEXT) throw tooMuch();
+    };
+    try {
+      let chunks: ChatChunk[] = [];
+      try {
+        for (const event of events) {
+          if (isDone(event)) break;
+          chunks.push(...decoder.push(event));
+        }
+      } finally {
+        // what stood before a failure in the same read is given first
+        const before = chunks;
+        chunks = [];
+        await writeGuarded(before);
+      }
+      if (ended) {
+        await writeGuarded(decoder.end());
+        const isCut = !writer.isComplete && decoder.isTerminated !== true;
+        const rest = isCut ? [] : under.end();
+        // whether the calls of an answer without a finish reason are whole is seen once nothing of them is held
+        out += write(writer, rest instanceof Promise ? await rest : rest);
+        demandComplete();
+        out += writer.finish(usage());
+      }
+    } catch (thrown) {
+      failure = thrown;
+    }
+    return out;
+  }
+
+  function isDone(event: SseEvent): boolean {
+    if (event.data !== "[DONE]" || decoder.isPlainText === true) return false;
+    ended = true;
+    if (decoder.isTerminated !== undefined) decoder.push(event);
+    drain(body);
+    return true;
+  }
+
+  function demandComplete(): void {
     if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
     if (!writer.isComplete) throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
-    return out + writer.finish(usage());
   }
 
   return {
-    cancel: () => body.cancel(),
+    cancel() {
+      guarded?.close();
+      body.cancel();
+    },
     failure: () => failure,
     async next() {
       while (!ended && failure === undefined) {
@@ -82,7 +128,8 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
         }
         turnBytes += bytes?.length ?? 0;
         if (bytes === null) ended = true;
-        const out = translate(bytes === null ? parser.end() : parser.push(bytes));
+        const events = bytes === null ? parser.end() : parser.push(bytes);
+        const out = guarded === null ? translate(events) : await translateGuarded(events, guarded);
         if (out !== "") return out;
       }
       // what a decoder or a driver throws is told as it is
@@ -91,6 +138,10 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
       return null;
     },
   };
+}
+
+function tooMuch(): MalformedAnswer {
+  return new MalformedAnswer("The provider's stream says more in one piece than the gateway takes.");
 }
 
 function write(writer: ChunkWriter, chunks: readonly ChatChunk[]): string {

@@ -3,11 +3,16 @@
 import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../auth/policy-facts.ts";
 import type { ChatRequest, Message } from "../core/chat.ts";
-import { GatewayError } from "../core/errors.ts";
+import type { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
 import type { PolicyTouch } from "../core/record.ts";
-import { guardedMessages, guardedRequest, LONG_TEXTS, lookAhead, type LookedAt, textGuard } from "./guard-request.ts";
+import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
+import { guardedAnswer, charactersOfAnswer, visitAnswer } from "./guard-answer.ts";
+import { blockedError, violation } from "./policy-violation.ts";
+import { guardedMessages, guardedRequest, type LookedAt, type TextGuard, textGuard, UNLOOKED } from "./guard-request.ts";
+import type { Looking, StreamUnderGuards } from "./looking.ts";
+import type { WholeAnswer } from "./whole-answer.ts";
 
 export interface PolicyCall {
   readonly sent: ChatRequest;
@@ -17,6 +22,8 @@ export interface PolicyCall {
   readonly now: () => number;
   /** Takes what the policies say. */
   readonly touches: PolicyTouch[];
+  /** Null: guards look here, however long it takes. */
+  readonly looking: Looking | null;
 }
 
 interface Judgement {
@@ -50,11 +57,14 @@ export class CallPolicies {
   admit(): void | Promise<void> {
     const { sent } = this.#call;
     this.rules();
-    if (sent.source.text.length >= LONG_TEXTS) {
-      const guards = this.#guardsAnywhere();
-      if (guards.length > 0) return this.#inTurns(guards);
-    }
-    this.input(sent, null);
+    const guards = this.#guardsAnywhere();
+    if (guards.length === 0) return;
+    return this.#look(guards, sent.source.text.length, (guard) => guardedRequest(sent, guard), (ahead) => {
+      this.#ahead = ahead;
+      // those that are for some targets only are as much work there
+      if (ahead === null && guards.some(({ perTarget }) => perTarget)) guardedRequest(sent, textGuard(guards.map(inAudit), () => {}));
+      this.input(sent, null);
+    });
   }
 
   /** The rules that are asked once. Throws `policy_violation`. */
@@ -64,22 +74,27 @@ export class CallPolicies {
     if (refusal !== null) throw refusal;
   }
 
-  async #inTurns(guards: readonly GuardPolicy[]): Promise<void> {
-    const { sent } = this.#call;
-    this.#ahead = await lookAhead((guard) => guardedRequest(sent, guard), guards);
-    this.input(sent, null);
+  #look<T>(guards: readonly GuardPolicy[], characters: number, visit: (guard: TextGuard) => unknown, work: (ahead: LookedAt | null) => T): T | Promise<T> {
+    const { looking } = this.#call;
+    return looking === null ? work(null) : looking.look(guards, characters, visit, work);
   }
 
-  /** Of a round: looks at what it adds to the conversation, where that is much. */
+  /** Of a round: looks at what it adds to the conversation, where that takes long. */
   async lookAhead(messages: readonly Message[]): Promise<void> {
     const guards = this.#guardsAnywhere();
-    if (guards.length === 0 || JSON.stringify(messages).length < LONG_TEXTS) return;
-    const found = await lookAhead((guard) => guardedMessages(messages, guard), guards);
+    const { looking } = this.#call;
+    if (guards.length === 0 || looking === null) return;
+    const looked = looking.look(guards, charactersOf(messages), (guard) => guardedMessages(messages, guard), (ahead) => {
+      if (ahead === null) guardedMessages(messages, textGuard(guards.map(inAudit), () => {}));
+      return ahead;
+    });
+    const found = looked instanceof Promise ? await looked : looked;
+    if (found === null) return;
     const before = this.#ahead;
-    this.#ahead = before === null ? found : { words: new Map([...before.words, ...found.words]), json: new Map([...before.json, ...found.json]) };
+    this.#ahead = before === null ? found : { words: new Map([...before.words, ...found.words]), json: new Map([...before.json, ...found.json]), unlooked: new Set([...before.unlooked, ...found.unlooked]) };
   }
 
-  /** Those of targets as well: at a target there is no time to take turns. */
+  /** Those of targets as well: at a target nothing is waited for. */
   #guardsAnywhere(): readonly GuardPolicy[] {
     return this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
   }
@@ -99,25 +114,36 @@ export class CallPolicies {
     this.#guarded.set(request, known);
     const there = known.get(key);
     if (there !== undefined) return there;
-    const fresh = this.guarded(() => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead)));
+    const fresh = this.guarded(() => this.#bounded(guards, () => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead))));
     known.set(key, fresh);
     return fresh;
+  }
+
+  /** What takes too long where nothing can be waited for is a text that was not looked at. */
+  #bounded(guards: readonly GuardPolicy[], look: () => ChatRequest): ChatRequest {
+    if (this.#call.looking === null) return look();
+    try {
+      return withinWork(STEPS_AT_TARGET, look);
+    } catch (thrown) {
+      const blocking = thrown instanceof TooMuchWork ? guards.find(({ mode, guard }) => mode === "enforce" && guard.onError === "block") : undefined;
+      if (blocking === undefined) throw thrown;
+      this.guardSpoke(blocking, UNLOOKED);
+      throw new BlockedText(blocking, UNLOOKED);
+    }
   }
 
   /** What a tool gave, as anybody may have it; a promise where there is much to look at. Throws `policy_violation`. */
   untrusted(messages: readonly Message[]): readonly Message[] | Promise<readonly Message[]> {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
-    const look = (ahead: LookedAt | null): readonly Message[] => this.guarded(() => guardedMessages(messages, textGuard(guards, this.guardSpoke, ahead)));
-    const length = messages.reduce((sum, { content }) => sum + (typeof content === "string" ? content.length : 0), 0);
-    return length < LONG_TEXTS ? look(null) : lookAhead((guard) => guardedMessages(messages, guard), guards).then(look);
+    return this.#look(guards, charactersOf(messages), (guard) => guardedMessages(messages, guard), (ahead) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.guardSpoke, ahead))));
   }
 
   /** What a tool gave, as the client may have it: guards on answers look at it, whichever target they are for. What they block is withheld, and the call goes on. */
   shown(message: Message): Message | Promise<Message> {
     const guards = this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
     if (guards.length === 0) return message;
-    const spoke = ({ name, mode }: GuardPolicy): void => this.note([{ name, effect: mode === "audit" ? "would_deny" : "masked" }]);
+    const spoke = ({ name, mode }: GuardPolicy, failure?: string): void => this.note([failure !== undefined ? { name, effect: "failed", why: failure } : { name, effect: mode === "audit" ? "would_deny" : "masked" }]);
     const look = (ahead: LookedAt | null): Message => {
       try {
         return guardedMessages([message], textGuard(guards, spoke, ahead))[0]!;
@@ -126,7 +152,7 @@ export class CallPolicies {
         throw thrown;
       }
     };
-    return typeof message.content === "string" && message.content.length < LONG_TEXTS ? look(null) : lookAhead((guard) => guardedMessages([message], guard), guards).then(look);
+    return this.#look(guards, charactersOf([message]), (guard) => guardedMessages([message], guard), look);
   }
 
   /** What looks at the answer of a target. */
@@ -140,8 +166,9 @@ export class CallPolicies {
     for (const touch of touches) if (!record.some(({ name, effect }) => name === touch.name && effect === touch.effect)) record.push(touch);
   };
 
-  readonly guardSpoke = ({ name, mode, guard }: GuardPolicy): void => {
-    this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
+  readonly guardSpoke = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {
+    if (failure !== undefined) this.note([{ name, effect: "failed", why: failure }, ...(mode === "enforce" && guard.onError === "block" ? ([{ name, effect: "denied" }] as const) : [])]);
+    else this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
   };
 
   /** Throws `policy_violation` where a guard blocks. */
@@ -151,6 +178,16 @@ export class CallPolicies {
     } catch (thrown) {
       throw blockedError(thrown);
     }
+  }
+
+  /** Looks at a plain answer; a promise where that takes long. Throws `policy_violation`. */
+  answered(answer: WholeAnswer, guards: readonly GuardPolicy[]): WholeAnswer | Promise<WholeAnswer> {
+    return this.#look(guards, charactersOfAnswer(answer), (guard) => visitAnswer(answer, guard), (ahead) => guardedAnswer(answer, guards, this.guardSpoke, ahead));
+  }
+
+  /** Looks at the chunks of a stream. */
+  stream(guards: readonly GuardPolicy[]): StreamUnderGuards {
+    return this.#call.looking!.stream(guards, this.guardSpoke);
   }
 
   #guards(guards: readonly Policy[], target: PolicyTarget | null): readonly GuardPolicy[] {
@@ -196,6 +233,19 @@ export class CallPolicies {
     this.#requests.set(request, fresh);
     return fresh;
   }
+}
+
+/** Steps of the machine that guards may take at a target, for what none has looked at before: some 20 ms. */
+const STEPS_AT_TARGET = 2_000_000;
+
+/** It looks, and does nothing. */
+function inAudit(policy: GuardPolicy): GuardPolicy {
+  return { ...policy, mode: "audit" };
+}
+
+/** Of texts, by their JSON. */
+function charactersOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + (typeof message.content === "string" && message.tool_calls === undefined ? message.content.length : JSON.stringify(message).length), 0);
 }
 
 function keyOf(guards: readonly GuardPolicy[]): string {
@@ -246,11 +296,4 @@ class Facts {
   }
 }
 
-function violation({ name, message }: Policy, more: { readonly detail?: string } = {}): GatewayError {
-  return new GatewayError("policy_violation", message, { metadata: { policy: name }, ...more });
-}
 
-/** Anything thrown while text was looked at, as it is told. */
-export function blockedError(thrown: unknown): unknown {
-  return thrown instanceof BlockedText ? violation(thrown.policy) : thrown;
-}

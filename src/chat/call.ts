@@ -16,6 +16,7 @@ import { unnamedFigures } from "../core/usage.ts";
 import { beginTrace, parseTraceparent, type TraceHeaders, traceHeaders } from "../core/trace.ts";
 import type { OpenEntry } from "../store/ledger.ts";
 import { CallPolicies } from "./call-policies.ts";
+import { Looking } from "./looking.ts";
 import { ContentKeeper, isSampled } from "./content-keeper.ts";
 import type { CallUnderWay, ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
@@ -211,14 +212,14 @@ export class Call {
     const { contentLogs } = this.snapshot;
     if (contentLogs.size === 0) return;
     const rules = contentLogs.get(projectId);
-    if (rules !== undefined && isSampled(this.traceId, rules.sample)) this.content = new ContentKeeper(rules, this.snapshot.policies.of(tenantId, projectId), sent);
+    if (rules !== undefined && isSampled(this.traceId, rules.sample)) this.content = new ContentKeeper(rules, this.snapshot.policies.of(tenantId, projectId), sent, new Looking(this.context.guards, { tenantId, signal: null }));
   }
 
   /** Asks what has to be asked once. Throws `policy_violation`. */
   policed(sent: ChatRequest, principal: Principal): void | Promise<void> {
     const own = this.snapshot.policies.of(principal.tenantId, principal.projectId);
     if (own === null) return;
-    this.policies = new CallPolicies(own, { sent, principal, clientIp: () => this.clientIp() ?? "", now: () => this.record.startedAtMs, touches: this.record.policies });
+    this.policies = new CallPolicies(own, { sent, principal, clientIp: () => this.clientIp() ?? "", now: () => this.record.startedAtMs, touches: this.record.policies, looking: new Looking(this.context.guards, { tenantId: principal.tenantId, signal: this.signal }) });
     return this.policies.admit();
   }
 

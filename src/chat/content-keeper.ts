@@ -5,9 +5,11 @@ import type { ChatRequest, FinishReason, Message, ToolCall } from "../core/chat.
 import type { CallContent, ContentRules, SaidAnswer } from "../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Guard, ProjectPolicies } from "../core/policy.ts";
+import { workOf } from "../auth/policy-guard.ts";
 import { redactedValues } from "./content-redaction.ts";
 import { CUT, cutToSize, cutWithMargin, type Fitting, MARGIN, type Room, withoutFiles, withoutMargin } from "./content-size.ts";
-import { lookAhead, LONG_TEXTS, textGuard, type TextGuard } from "./guard-request.ts";
+import { textGuard, type TextGuard } from "./guard-request.ts";
+import type { Looking } from "./looking.ts";
 
 /** The same for every gateway: the trace id is random. */
 export function isSampled(traceId: string, sample: number): boolean {
@@ -25,13 +27,15 @@ export class ContentKeeper {
   readonly #rules: ContentRules;
   readonly #guards: readonly GuardPolicy[];
   readonly #request: ChatRequest;
+  readonly #looking: Looking;
   readonly #answers = new Map<number, Answering>();
   #rounds: readonly Message[] = [];
   /** Characters of answers that still fit. */
   #room: number;
   #isAnswerCut = false;
 
-  constructor(rules: ContentRules, policies: ProjectPolicies | null, request: ChatRequest) {
+  constructor(rules: ContentRules, policies: ProjectPolicies | null, request: ChatRequest, looking: Looking) {
+    this.#looking = looking;
     this.#rules = rules;
     this.#guards = maskingGuards(rules, policies);
     this.#request = request;
@@ -107,7 +111,7 @@ export class ContentKeeper {
     return text + fitting + CUT;
   }
 
-  /** In turns with other calls, where there is much to look at. */
+  /** In a thread, where there is much to look at. */
   async content(nowMs: number): Promise<CallContent> {
     const { maxCharacters, retentionMs, isStored } = this.#rules;
     const half = Math.floor(maxCharacters / 2);
@@ -143,7 +147,8 @@ export class ContentKeeper {
       characters += text.length + EACH_TEXT;
       return text;
     });
-    return visit(textGuard(this.#guards, () => {}, characters < LONG_TEXTS ? null : await lookAhead(visit, this.#guards)));
+    // what could not be looked at in time is not kept: the guards block for it
+    return await this.#looking.look(this.#guards, characters, visit, (ahead) => visit(textGuard(this.#guards, () => {}, ahead)));
   }
 }
 
@@ -166,6 +171,6 @@ function saidAnswer(index: number, { content, reasoning_content: reasoning, refu
 /** What a guard of the project looks for is nothing that may be kept, whether it masks or blocks. */
 function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | null): readonly GuardPolicy[] {
   const own = policies === null ? [] : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter((policy): policy is GuardPolicy => policy.guard !== null && policy.mode === "enforce");
-  const all: readonly (readonly [string, Guard])[] = [["content log", { onInput: true, onOutput: true, action: "mask", mask: null, detectors }], ...own.map(({ name, guard }) => [name, { ...guard, action: "mask" }] as const)];
+  const all: readonly (readonly [string, Guard])[] = [["content log", { onInput: true, onOutput: true, action: "mask", mask: null, onError: "block", work: workOf(detectors), detectors }], ...own.map(({ name, guard }) => [name, { ...guard, action: "mask", onError: "block" }] as const)];
   return all.filter(([, guard]) => guard.detectors.length > 0).map(([name, guard]) => ({ id: name, name, mode: "enforce", message: "", concerns: null, concernsTarget: null, perTarget: false, rule: null, guard }));
 }

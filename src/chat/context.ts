@@ -18,6 +18,7 @@ import type { Hedging } from "../routing/hedging.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { LongRequests } from "./long-requests.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
+import type { GuardThreads } from "./guard-threads.ts";
 
 export interface ChatContext {
   readonly clock: Clock;
@@ -37,6 +38,8 @@ export interface ChatContext {
   /** What was said in a call could not be made ready to be kept. */
   readonly onContentLost?: (traceId: string, fault: unknown) => void;
   readonly toolServers: ToolServers;
+  /** Where guards look at what takes long. */
+  readonly guards: GuardThreads;
   readonly ledger: Ledger;
   readonly routing: Routing;
   /** Null: requests of any length are parsed and written in the thread that serves calls. */

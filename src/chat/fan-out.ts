@@ -43,6 +43,10 @@ export class ChoiceWriter implements ChunkWriter {
     return this.#finished;
   }
 
+  hear(chunk: ChatChunk): void {
+    this.#grammar.hear(chunk);
+  }
+
   /** The common stream has one end. */
   finish(): string {
     return "";

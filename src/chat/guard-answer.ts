@@ -3,9 +3,9 @@
 import { GuardedText, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import { blockedError } from "./call-policies.ts";
+import { blockedError } from "./policy-violation.ts";
 import type { FittedRequest } from "./fit.ts";
-import { type KindOf, LONG_TEXTS, lookAhead, type LookedAt, mapTexts, textGuard, type TextGuard } from "./guard-request.ts";
+import { type KindOf, type LookedAt, mapTexts, textGuard, type TextGuard } from "./guard-request.ts";
 import { isVendorField } from "./strict-fields.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
@@ -27,18 +27,23 @@ const answerKind: KindOf = (name, owner) => {
   return NO_TEXT.has(name) ? "skip" : "words";
 };
 
-/** A promise where there is much to look at. Throws `policy_violation`. */
-export function guardedAnswer(answer: WholeAnswer, guards: readonly GuardPolicy[], spoke: GuardSpoke): WholeAnswer | Promise<WholeAnswer> {
+/** Characters of an answer that guards look at. */
+export function charactersOfAnswer(answer: WholeAnswer): number {
   let characters = 0;
   mapAnswer(answer, (text) => {
     characters += text.length;
     return text;
   });
-  if (characters < LONG_TEXTS) return lookedAt(answer, guards, spoke, null);
-  return lookAhead((guard) => mapAnswer(answer, guard), guards).then((ahead) => lookedAt(answer, guards, spoke, ahead));
+  return characters;
 }
 
-function lookedAt(answer: WholeAnswer, guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null): WholeAnswer {
+/** Shows all texts of an answer. */
+export function visitAnswer(answer: WholeAnswer, guard: TextGuard): void {
+  mapAnswer(answer, guard);
+}
+
+/** `ahead` null: nothing was looked for before. Throws `policy_violation`. */
+export function guardedAnswer(answer: WholeAnswer, guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null): WholeAnswer {
   try {
     const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
     if (changes(guards)) body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
@@ -64,6 +69,7 @@ export class StreamGuard {
   readonly #texts = new Map<string, GuardedText>();
   /** By choice: what the reasoning blocks look like whose text is under way. */
   readonly #details = new Map<string, JsonObject>();
+  #isAbandoned = false;
 
   constructor(guards: readonly GuardPolicy[], spoke: GuardSpoke) {
     this.#guards = guards;
@@ -86,13 +92,18 @@ export class StreamGuard {
     }
   }
 
+  /** From here on nothing is looked at any more: what is held goes out as it is. */
+  abandon(): void {
+    this.#isAbandoned = true;
+  }
+
   /** The rest of a text; empty where there is none. */
   end(key: string): string {
     const text = this.#texts.get(key);
     if (text === undefined) return "";
     this.#texts.delete(key);
     try {
-      return text.end();
+      return this.#isAbandoned ? text.abandon() : text.end();
     } catch (thrown) {
       throw blockedError(thrown);
     }

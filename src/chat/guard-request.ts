@@ -1,6 +1,6 @@
 // A request under guards: every text of it that goes to the provider is looked at, and replaced where a guard masks. What was replaced goes out in the new form
 // to every kind of target: it is noted as rewritten, so that nobody copies it from the text of the caller (docs/decisions/0002).
-import { type Found, GuardedText, type GuardedTextOptions, guardFound, type GuardPolicy, type GuardSpoke, guardText } from "../auth/guarded-text.ts";
+import { BlockedText, type Found, GuardedText, type GuardedTextOptions, guardFound, type GuardPolicy, type GuardSpoke, guardText } from "../auth/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import { FUNCTION_NAME } from "../core/params.ts";
@@ -37,9 +37,14 @@ export interface TextGuard {
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
 /** What was found ahead, by kind and text. */
-export type LookedAt = Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>>;
+export interface LookedAt extends Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>> {
+  /** Guards that did not come to an end, though they may have found something. */
+  readonly unlooked: ReadonlySet<GuardPolicy>;
+}
 
+/** Throws BlockedText where a guard has not looked ahead in its time, and blocks for that. */
 export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null = null): TextGuard {
+  if (ahead !== null && ahead.unlooked.size > 0) demandLooked(guards, spoke, ahead);
   const guard = (text: string, kind: "words" | "json"): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
@@ -58,7 +63,6 @@ interface Place {
 function withoutDivided(texts: readonly string[], guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null): readonly string[] {
   const joined = texts.join("");
   const known = ahead?.words.get(joined);
-  if (known === undefined && joined.length > LONG_TEXTS) return texts;
   let end = 0;
   const places = texts.map((text): Place => ({ text, start: end, end: (end += text.length) }));
   const across = (known ?? searchText(joined, guards)).flatMap((found) => {
@@ -116,40 +120,16 @@ export function undividedParts(message: Json, guard: TextGuard): Json {
   return undivided.every((text, index) => text === texts[index]) ? message : { ...(message as JsonObject), content: parts.map((part, index) => (undivided[index] === texts[index] ? part : { ...(part as JsonObject), text: undivided[index]! })) };
 }
 
-/** Characters from which on texts are looked at ahead; and how many at a time. */
-export const LONG_TEXTS = 65_536;
-const SLICE = 16_384;
+/** Why a guard has not looked. */
+export const UNLOOKED = "the guard could not look at the text within its time";
 
-/** Looks at texts in turns with other calls, which a document of megabytes would keep waiting. `visit` shows them. */
-export async function lookAhead(visit: (guard: TextGuard) => unknown, guards: readonly GuardPolicy[]): Promise<LookedAt> {
-  const ahead = { words: new Map<string, readonly Found[]>(), json: new Map<string, readonly Found[]>() };
-  const noted = (text: string, kind: "words" | "json"): string => {
-    ahead[kind].set(text, []);
-    return text;
-  };
-  visit(Object.assign(noted, {
-    divided(texts: readonly string[]) {
-      ahead.words.set(texts.join(""), []);
-      return texts;
-    },
-  }));
-  let looked = 0;
-  for (const kind of ["words", "json"] as const) {
-    for (const text of ahead[kind].keys()) {
-      const all: Found[] = [];
-      const search = new GuardedText(guards, () => {}, { isJson: kind === "json", onFound: (found) => all.push(found) });
-      for (let at = 0; at < text.length; at += SLICE) {
-        search.push(text.slice(at, at + SLICE));
-        looked += Math.min(SLICE, text.length - at);
-        if (looked < SLICE) continue;
-        looked = 0;
-        await new Promise<void>((resume) => setImmediate(resume));
-      }
-      search.end();
-      ahead[kind].set(text, all);
-    }
+/** Throws BlockedText for a guard that has to have looked, and has not. */
+function demandLooked(guards: readonly GuardPolicy[], spoke: GuardSpoke, { unlooked }: LookedAt): void {
+  for (const policy of guards) {
+    if (!unlooked.has(policy)) continue;
+    spoke(policy, UNLOOKED);
+    if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNLOOKED);
   }
-  return ahead;
 }
 
 /** Words of a protocol, addresses, and bytes: a mask would break them, and they are no text of a person. */

@@ -20,7 +20,7 @@ import { chargeAttempt, streamUsage } from "./attempt-usage.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import type { Resolved } from "./resolve.ts";
-import { StreamGuard } from "./guard-answer.ts";
+import type { StreamUnderGuards } from "./looking.ts";
 import { strictUsage } from "./strict-fields.ts";
 import { StreamGrammar } from "./stream-grammar.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
@@ -49,15 +49,16 @@ export function streaming(call: Call, begin: () => RoundPart | null = () => null
 async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, scope } = tried;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage, outputGuards.length === 0 ? null : new StreamGuard(outputGuards, call.policies!.guardSpoke), part);
+  const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage, outputGuards.length > 0, part);
   const usage = () => grammar.reportedUsage ?? estimatedUsage(conversationTokens(fitted.request), grammar.generated);
   scope.reported = () => grammar.reportedUsage;
   scope.usage = () => streamUsage(fitted.request, grammar)?.usage ?? null;
   scope.isEstimated = () => streamUsage(fitted.request, grammar)?.isEstimated ?? true;
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
-    if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, usage);
+    const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
+    if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, guarded, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
-    return openAnswerStream(open.response.body, parser, decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential), writer, call, usage);
+    return openAnswerStream(open.response.body, parser, decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential), writer, guarded, call, usage);
   };
   const answers = attempts(fitted.request, resolved, call, scope);
   const stream = answers.length === 1 ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, scope))) : fannedStream(answers, openStream, grammar, usage, scope);
@@ -90,6 +91,7 @@ function listening(grammar: StreamGrammar, scope: AttemptScope): ChunkWriter {
       if (!scope.hasContent && grammar.hasGenerated) scope.contentCame();
       return text;
     },
+    hear: (chunk) => grammar.hear(chunk),
     get isComplete() {
       return grammar.isComplete;
     },
@@ -139,10 +141,13 @@ function fannedStream(answers: readonly Promise<OpenAnswer>[], openStream: (open
 }
 
 /** A server that ignores `stream` and answers with JSON. */
-function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, writer: ChunkWriter, usage: () => Usage): AnswerStream {
+function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, writer: ChunkWriter, guarded: StreamUnderGuards | null, usage: () => Usage): AnswerStream {
   let told = false;
   return {
-    cancel: () => open.response.body.cancel(),
+    cancel() {
+      guarded?.close();
+      open.response.body.cancel();
+    },
     failure: () => undefined,
     async next() {
       if (told) return null;
@@ -152,7 +157,11 @@ function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, writer: Chun
       if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
       // a plain answer is whole by its transport, also where the server names no reason
       const choices = answer.choices.map((choice) => ({ ...choice, finish_reason: choice.finish_reason ?? ("stop" as const) }));
-      return writer.write(chunkOfAnswer({ ...answer, choices })) + writer.finish(usage());
+      const chunk = chunkOfAnswer({ ...answer, choices });
+      if (guarded === null) return writer.write(chunk) + writer.finish(usage());
+      writer.hear(chunk);
+      const shown = [...(await guarded.take([chunk])), ...(await guarded.end())];
+      return shown.map((one) => writer.write(one)).join("") + writer.finish(usage());
     },
   };
 }

@@ -12,7 +12,6 @@ import type { Call } from "./call.ts";
 import { chargeAttempt } from "./attempt-usage.ts";
 import type { Attempting, Tried, Won } from "./complete.ts";
 import { mergedAnswer } from "./fan-out.ts";
-import { guardedAnswer } from "./guard-answer.ts";
 import { strictUsage } from "./strict-fields.ts";
 import { wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 
@@ -44,7 +43,7 @@ async function tryWhole(tried: Tried, call: Call, isRound: boolean): Promise<Who
 /** What is not told was made all the same. Throws `policy_violation`. */
 async function guarded(answer: WholeAnswer, tried: Tried, call: Call): Promise<WholeAnswer> {
   try {
-    return await guardedAnswer(answer, tried.outputGuards, call.policies!.guardSpoke);
+    return await call.policies!.answered(answer, tried.outputGuards);
   } catch (thrown) {
     call.noteUsage(answer.usage, answer.usageEstimated);
     throw thrown;

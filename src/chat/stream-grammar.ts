@@ -6,7 +6,6 @@ import { isObject, type JsonObject } from "../core/json.ts";
 import type { ToolActivity } from "../core/tool.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { isThreadText, type RoundPart } from "./tools/answer-thread.ts";
-import type { StreamGuard } from "./guard-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 import { argumentsDelta, callOf, type CallState, isOpened, isWholeCall, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, openingId, takeDelta } from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
@@ -39,8 +38,8 @@ export class StreamGrammar {
   readonly #frame: AnswerFrame;
   readonly #includeUsage: boolean;
   readonly #tail: string;
-  /** Null: no guard looks at the answer. */
-  readonly #guard: StreamGuard | null;
+  /** What is written has been under guards, which may hold some of it: `hear` is told what the provider said. */
+  readonly #isGuarded: boolean;
   /** Null: the answer has one round. */
   readonly #part: RoundPart | null;
   readonly #choices: ChoiceState[] = [];
@@ -57,9 +56,9 @@ export class StreamGrammar {
   #heldArguments = 0;
   #usage: Usage | null = null;
 
-  constructor(frame: AnswerFrame, includeUsage: boolean, guard: StreamGuard | null = null, part: RoundPart | null = null) {
+  constructor(frame: AnswerFrame, includeUsage: boolean, isGuarded = false, part: RoundPart | null = null) {
     this.#frame = frame;
-    this.#guard = guard;
+    this.#isGuarded = isGuarded;
     this.#part = part;
     if (part !== null) this.#head = part.head;
     this.#includeUsage = includeUsage;
@@ -117,9 +116,24 @@ export class StreamGrammar {
     return true;
   }
 
+  /** What the provider said, before guards have held any of it: it was made, and is counted, whether or not the client sees it. */
+  hear({ choices }: ChatChunk): void {
+    if (!Array.isArray(choices)) return;
+    for (const { delta } of (choices as readonly ChunkChoice[]).filter((choice) => isObject(choice))) {
+      if (!isObject(delta)) continue;
+      for (const text of [delta.reasoning_content, delta.content, delta.refusal]) if (isText(text)) this.#made(text);
+      if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0) this.#hasSaid = true;
+      if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls as readonly ToolCallDelta[]) if (isObject(call) && isObject(call.function) && isText(call.function["arguments"])) tally(this.generated, call.function["arguments"]);
+    }
+  }
+
+  #made(text: string): void {
+    tally(this.generated, text);
+    this.#hasSaid = true;
+  }
+
   /** The events for a chunk; empty when it says nothing that a client may see. Throws MalformedAnswer where a bound is passed. */
-  write(given: ChatChunk): string {
-    const chunk = this.#guard === null ? given : this.#guard.chunk(given);
+  write(chunk: ChatChunk): string {
     // what Azure says of the prompt comes first, without an id and without a choice
     if (this.#head === "" && (isText(chunk.id) || hasChoices(chunk))) this.#open(chunk);
     if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
@@ -130,11 +144,9 @@ export class StreamGrammar {
     return out;
   }
 
-  /** The last events of a complete stream: finish reasons, then the usage where it was asked for. Of a round of tools, the texts that guards still held. */
+  /** The last events of a complete stream: finish reasons, then the usage where it was asked for. A round of tools has none. */
   finish(total: Usage): string {
-    let out = "";
-    if (this.#guard !== null) for (const choice of this.#choices) out += this.#endTexts(choice, this.#guard);
-    return this.#part === null ? out + this.end(total) : out;
+    return this.#part === null ? this.end(total) : "";
   }
 
   /** `cut`: calls of ours were left undone, so that the answer is not whole; `along`: members of the event with the finish reason. */
@@ -186,8 +198,7 @@ export class StreamGrammar {
 
   #companions(source: ChunkChoice): Companions {
     const { logprobs } = source;
-    const said = logprobs !== null && logprobs !== undefined && this.#guard?.withholdsLogprobs !== true;
-    return { logprobs: said ? JSON.stringify(strictLogprobs(logprobs)) : "null", extra: choiceExtra(source, this.#guard) };
+    return { logprobs: logprobs !== null && logprobs !== undefined ? JSON.stringify(strictLogprobs(logprobs)) : "null", extra: choiceExtra(source) };
   }
 
   /** A provider's own numbers stand while they fit what was asked for; others are numbered by order. */
@@ -208,10 +219,9 @@ export class StreamGrammar {
     if (isText(delta.content)) out += this.#sayText(choice, "content", delta.content, along);
     if (isText(delta.refusal)) out += this.#sayText(choice, "refusal", delta.refusal, along);
     if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls as readonly ToolCallDelta[]) if (isObject(call)) out += this.#writeCall(choice, call, along);
-    const rest = this.#guard === null ? delta : this.#guard.others(choice.index, delta);
-    const annotations = strictAnnotations(rest["annotations"]);
+    const annotations = strictAnnotations(delta["annotations"]);
     if (annotations !== null) out += this.#say(choice, `{"annotations":${JSON.stringify(this.#part === null ? annotations : this.#part.annotations(annotations))}}`, along);
-    const others = vendorDelta(this.#part === null ? rest : this.#keepExtra(rest, this.#part));
+    const others = vendorDelta(this.#part === null ? delta : this.#keepExtra(delta, this.#part));
     if (others !== "") out += this.#sayContent(choice, others, along);
     return out;
   }
@@ -227,9 +237,8 @@ export class StreamGrammar {
   #writeCall(choice: ChoiceState, delta: ToolCallDelta, along: Companions): string {
     choice.hasSaid = true;
     const call = callOf(choice.calls, delta);
-    const given = takeDelta(call, delta);
-    tally(this.generated, given);
-    const text = this.#guard === null || given === "" ? given : this.#guard.take(callKey(choice, call), given, true);
+    const text = takeDelta(call, delta);
+    if (!this.#isGuarded) tally(this.generated, text);
     const legacy = this.#frame.legacyFunctions;
     if (call.made !== null) this.#part!.addArguments(call.made, text);
     if (call.made?.isShown === false) {
@@ -264,25 +273,6 @@ export class StreamGrammar {
     return this.#sayContent(choice, piece, along);
   }
 
-  /** What guards still hold of a choice. */
-  #endTexts(choice: ChoiceState, guard: StreamGuard): string {
-    let out = "";
-    const nothing: Companions = { logprobs: "null", extra: "" };
-    for (const name of ["reasoning_content", "content", "refusal"]) {
-      const rest = guard.end(textKey(choice, name));
-      if (rest !== "") out += this.#sayContent(choice, this.#textDelta(name, rest), nothing);
-    }
-    const details = guard.endedDetails(choice.index);
-    if (details.length > 0) out += this.#sayContent(choice, this.#detailsDelta(details), nothing);
-    for (const rest of guard.endedMembers(choice.index)) out += this.#sayContent(choice, JSON.stringify(rest), nothing);
-    for (const call of choice.calls) {
-      const rest = guard.end(callKey(choice, call));
-      if (call.made !== null) this.#part!.addArguments(call.made, rest);
-      if (rest !== "" && isOpened(call)) out += this.#sayContent(choice, this.#frame.legacyFunctions ? legacyArgumentsDelta(rest) : argumentsDelta(call, rest), nothing);
-    }
-    return out;
-  }
-
   #finishChoice(choice: ChoiceState, along: string): string {
     let out = "";
     const legacy = this.#frame.legacyFunctions;
@@ -303,17 +293,13 @@ export class StreamGrammar {
 
   #sayText(choice: ChoiceState, name: string, text: string, along: Companions): string {
     choice.hasSaid = true;
-    tally(this.generated, text);
-    if (this.#guard === null) return this.#sayContent(choice, this.#textDelta(name, text), along);
-    this.#hasSaid = true;
-    const shown = this.#guard.take(textKey(choice, name), text);
-    return shown === "" ? "" : this.#sayContent(choice, this.#textDelta(name, shown), along);
+    if (!this.#isGuarded) tally(this.generated, text);
+    return this.#sayContent(choice, this.#textDelta(name, text), along);
   }
 
   #sayDetails(choice: ChoiceState, details: readonly ReasoningDetail[], along: Companions): string {
-    choice.hasSaid = this.#hasSaid = true;
-    const shown = this.#guard === null ? details : this.#guard.details(choice.index, details);
-    return shown.length === 0 ? "" : this.#sayContent(choice, this.#detailsDelta(shown), along);
+    choice.hasSaid = true;
+    return this.#sayContent(choice, this.#detailsDelta(details), along);
   }
 
   #sayContent(choice: ChoiceState, delta: string, along: Companions): string {
@@ -346,16 +332,8 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-function textKey({ index }: ChoiceState, name: string): string {
-  return `${index} ${name}`;
-}
-
-function callKey({ index, calls }: ChoiceState, call: CallState): string {
-  return `${index} call ${calls.indexOf(call)}`;
-}
-
 /** A vendor's own keys of a choice, as further members. */
-function choiceExtra(choice: ChunkChoice, guard: StreamGuard | null): string {
+function choiceExtra(choice: ChunkChoice): string {
   let extra = "";
   for (const name in choice) {
     switch (name) {
@@ -367,7 +345,7 @@ function choiceExtra(choice: ChunkChoice, guard: StreamGuard | null): string {
       case "message":
         break;
       default:
-        if (choice[name] !== null && choice[name] !== undefined) extra += `,${JSON.stringify(name)}:${JSON.stringify(guard === null ? choice[name] : guard.whole(choice[name], name))}`;
+        if (choice[name] !== null && choice[name] !== undefined) extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
     }
   }
   return extra;

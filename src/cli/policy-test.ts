@@ -21,6 +21,8 @@ import { PERMISSIONS, type Principal, ROLES } from "../core/identity.ts";
 import type { Policy, PolicyTarget } from "../core/policy.ts";
 import type { PolicyTouch } from "../core/record.ts";
 import { splitName } from "../routing/compile-routes.ts";
+import { toldCost } from "../auth/guard-search.ts";
+import { compileGuard } from "../auth/policy-guard.ts";
 import { printJson, printLine } from "./output.ts";
 
 export interface PolicyTestFlags {
@@ -77,9 +79,26 @@ export function policyTest({ file, request, json }: PolicyTestFlags, environment
   const configured = readPolicies(file, environment);
   const results = request.flatMap(sampleFiles).flatMap((path) => readSamples(path).map(({ name, sample }) => judge(name, sample, configured)));
   const isMet = results.every(({ met }) => met !== false);
-  if (json === true) printJson({ ok: isMet, samples: results });
-  else for (const result of results) print(result);
+  const guards = costsOf(configured);
+  if (json === true) printJson({ ok: isMet, samples: results, guards });
+  else {
+    for (const result of results) print(result);
+    for (const guard of guards) if (guard.steps_per_character > TOLD_STEPS) printLine(costWords(guard));
+  }
   return isMet ? 0 : 1;
+}
+
+/** Guards that are dearer are told of; all classes together are not. */
+const TOLD_STEPS = 2000;
+
+type GuardCost = { readonly policy: string } & ReturnType<typeof toldCost>;
+
+function costsOf({ policies }: PlacedPolicies): readonly GuardCost[] {
+  return policies.flatMap(({ id, document: { guard } }) => (guard === undefined ? [] : [{ policy: id, ...toldCost(compileGuard(guard).work) }]));
+}
+
+function costWords({ policy, steps_per_character: steps, worst_ms_per_1000_characters: ms, a_tenth_of_a_second_from_characters: from }: GuardCost): string {
+  return `the guard of ${policy} may take ${steps} steps for each character: at the worst ${ms} ms for 1,000 characters, and a tenth of a second from ${from} characters on`;
 }
 
 interface PlacedPolicies {
@@ -161,7 +180,7 @@ function spokenBy(policy: Policy, request: ChatRequest, targets: readonly Policy
   const looked = (at: string, look: (policies: CallPolicies) => void): void => {
     const touches: PolicyTouch[] = [];
     try {
-      look(new CallPolicies(projectPolicies([policy]), { sent: request, principal: principalOf(sample), clientIp: () => sample.client_ip, now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)), touches }));
+      look(new CallPolicies(projectPolicies([policy]), { sent: request, principal: principalOf(sample), clientIp: () => sample.client_ip, now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)), touches, looking: null }));
     } catch (thrown) {
       if (!(thrown instanceof GatewayError)) throw thrown;
     }

@@ -30,6 +30,10 @@ export interface Detector {
   readonly mask: string;
   /** It reads unusual forms of digits, spaces, dashes and letters as those of ASCII, and what has no width not at all. */
   readonly folds: boolean;
+  /** What it is made of, as a text from which another thread makes it again: `openDetector` of auth/policy-guard.ts. */
+  readonly source: string;
+  /** Steps that it may take for each character of a text, at the worst (auth/work-meter.ts). */
+  readonly work: number;
   /** A run over one text that comes in pieces. */
   open(): DetectorRun;
 }
@@ -57,6 +61,10 @@ export interface Guard {
   readonly action: "block" | "mask";
   /** Null: each detector's own. */
   readonly mask: string | null;
+  /** What becomes of a text that could not be looked at in time. */
+  readonly onError: "block" | "allow";
+  /** Steps that all of its detectors may take for each character of a text, at the worst. */
+  readonly work: number;
   readonly detectors: readonly Detector[];
 }
 

@@ -1,4 +1,5 @@
 // The whole way of a call without sockets: the real handler, a snapshot and an upstream as the test wants them. For what needs many calls or a clock.
+import { type GuardThreads, openGuardThreads } from "../../src/chat/guard-threads.ts";
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
@@ -52,6 +53,8 @@ export interface Stub {
 }
 
 export interface StubOptions {
+  /** Where guards look at what takes long; threads of its own, if left out. */
+  readonly guards?: GuardThreads;
   readonly upstream?: UpstreamClient;
   readonly permissions?: readonly Permission[];
   /** What is different about the token of its calls. */
@@ -108,6 +111,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     snapshot: () => snapshot,
     providers: options.families ?? providers,
     upstream,
+    guards: options.guards ?? openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) }),
     credentials: openCredentialLender({ upstream, clock, onRefused: (one) => refused.push(one) }),
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),

@@ -1,4 +1,6 @@
 // Keeping what is said in calls (decisions 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
+import { openGuardThreads } from "../../src/chat/guard-threads.ts";
+import { Looking } from "../../src/chat/looking.ts";
 import { describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
@@ -215,8 +217,9 @@ describe("what is kept", () => {
       `x data:${";a=data:".repeat(100_000)};base64,`, ";base64,".repeat(200_000), "data:a/b;base64,".repeat(100_000), "https://".repeat(100_000),
       Array.from({ length: 100_000 }, () => ({ type: "text", text: "a" })), parts("a@b.co ".repeat(8000), 1), parts("a@b.co ".repeat(20_000), 1), [{ type: "text", text: "", ...Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`m${index}`, 1])) }],
     ];
+    const looking = new Looking(openGuardThreads({ onEnded: () => {} }), { tenantId: "acme", signal: null });
     for (const [index, content] of hostile.entries()) {
-      const keeper = new ContentKeeper(rulesOf({ enabled: true }).get("default")!, null, { messages: [{ role: "user", content }], params: {} } as unknown as ChatRequest);
+      const keeper = new ContentKeeper(rulesOf({ enabled: true }).get("default")!, null, { messages: [{ role: "user", content }], params: {} } as unknown as ChatRequest, looking);
       let worstMs = 0;
       let last = performance.now();
       const beat = setInterval(() => {

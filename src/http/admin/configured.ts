@@ -44,9 +44,17 @@ const HEAD_SHAPE = {
   updated_at: time.nullable(),
 };
 const READ_ONLY_FIELDS = z.array(z.string()).meta({ description: "Those that the file says, which goes before: they are shown as they hold, and changed there." });
-const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields"]);
+const GUARD_COST = z
+  .strictObject({
+    steps_per_character: z.int().meta({ description: "What its patterns and classes may do for each character of a text, at the worst." }),
+    worst_ms_per_1000_characters: z.number().meta({ description: "About so much CPU time for a thousand characters of the worst text." }),
+    a_tenth_of_a_second_from_characters: z.int().meta({ description: "The shortest text that could take a tenth of a second." }),
+  })
+  .optional()
+  .meta({ id: "GuardCost", description: "Of a policy with a guard, where it is made, changed or read by itself." });
+const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields", "guard_cost"]);
 /** What an answer shows beside the document, where it is sent back. */
-const sentHead = z.object({ ...HEAD_SHAPE, read_only_fields: z.array(z.string()) }).partial();
+const sentHead = z.object({ ...HEAD_SHAPE, read_only_fields: z.array(z.string()), guard_cost: z.unknown() }).partial();
 
 export function shownResource({ id, name, tenantId, projectId, setBy, byOperator: _byOperator, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
   const head = { id, name, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: setBy, version, etag: etagOf({ version, createdAtMs, ...kept }), created_at: iso(createdAtMs), updated_at: iso(updatedAtMs) };
@@ -62,6 +70,10 @@ function withoutHead(document: JsonObject): JsonObject {
 }
 
 const answer = (resource: Resource, status: 200 | 201 = 200): Answer => ({ status, body: shownResource(resource), etag: etagOf(resource) });
+
+function withTold(answered: Answer, { document }: Resource, { told }: DocumentRule): Answer {
+  return told === undefined || answered.body === null ? answered : { ...answered, body: { ...answered.body, ...told(document) } };
+}
 
 /** By id, else by name. */
 export async function theResource(call: Call, store: Reader, kind: ConfiguredKind, context: ConfiguredContext): Promise<Resource> {
@@ -231,7 +243,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   const item = single ? base : `${base}/{id}`;
   const head = (verb: Parameters<typeof configuredOperationId>[0]) => ({ id: configuredOperationId(verb, reach, noun), tag: noun });
   const filedSettings = (call: Call): JsonObject => (single ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {});
-  const told = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer => (single ? settingsAnswer(resource, filedSettings(call)) : answer(resource, status));
+  const told = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer => (single ? settingsAnswer(resource, filedSettings(call)) : withTold(answer(resource, status), resource, rule));
   /** Of settings the file may say some, and the database others. */
   const beside = (call: Call, { name, document }: Wanted): Wanted => ({ name, document: withoutFiled(document, filedSettings(call)) });
   const save = async (call: Call, writer: Writer, want: (there: Resource) => Wanted): Promise<Answer> => {
@@ -271,7 +283,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
         const key = call.params["id"]!;
         const filed = fromFile(call, kind, key, context);
         if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key)))) return { body: shownFromFile(filed) };
-        return answer(await theResource(call, store, kind, context));
+        return told(call, await theResource(call, store, kind, context));
       },
     }),
     replace: writing({
@@ -321,10 +333,10 @@ function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodTy
 }
 
 /** What is shown of a document: secrets are masked, and no value is held to what may be sent. */
-function answerOf({ schema, named }: DocumentRule): z.ZodType {
+function answerOf({ schema, named, told }: DocumentRule): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
   const fields = inner instanceof z.ZodObject ? Object.fromEntries(Object.entries(inner.shape as Readonly<Record<string, z.ZodType>>).map(([name, field]) => [name, optionalField(field)])) : {};
-  return z.looseObject({ ...fields, ...HEAD_SHAPE, ...(named === "singleton" && { read_only_fields: READ_ONLY_FIELDS }) });
+  return z.looseObject({ ...fields, ...HEAD_SHAPE, ...(named === "singleton" && { read_only_fields: READ_ONLY_FIELDS }), ...(told !== undefined && { guard_cost: GUARD_COST }) });
 }
 
 function optionalField(field: z.ZodType): z.ZodType {

@@ -30,6 +30,8 @@ export interface DocumentRule {
   readonly kept?: string;
   /** They are looked at whoever writes them: operators' are no exception when they are called. */
   readonly guardsOperator?: true;
+  /** What an answer says of a document beside it: the field `guard_cost`. */
+  readonly told?: (document: JsonObject) => JsonObject;
   /** The document with what is made here where it is left out; `shown` is shown in this answer alone. */
   completed?(document: JsonObject, before: JsonObject | null): { readonly document: JsonObject; readonly shown: JsonObject };
 }

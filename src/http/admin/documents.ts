@@ -3,6 +3,8 @@ import { z } from "zod";
 import { priceSchema } from "../../accounting/price-settings.ts";
 import { budgetSchema, limitSchema } from "../../admission/settings.ts";
 import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
+import { toldCost } from "../../auth/guard-search.ts";
+import { compileGuard } from "../../auth/policy-guard.ts";
 import { policySchema } from "../../auth/policy-settings.ts";
 import { MISPLACED_PROJECTS, scopeSettings } from "../../auth/scope-settings.ts";
 import { newWebhookSecret, webhookSchema } from "../../observe/webhooks/webhook-settings.ts";
@@ -27,7 +29,7 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
     limits: { schema: limitSchema, named: "id", problems: tokenProblems },
     budgets: budgetRule(world),
     prices: formAlone(priceSchema, "name"),
-    policies: formAlone(policySchema, "id"),
+    policies: { ...formAlone(policySchema, "id"), told: guardCost },
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url", "oauth.token_url"] },
     webhooks: WEBHOOK_RULE,
     settings: settingsRule(),
@@ -37,6 +39,12 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
 /** Its schema says all that there is to say. */
 function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRule {
   return { schema, named, problems: () => Promise.resolve([]) };
+}
+
+/** What its guard may cost, where it has one that can be used. */
+function guardCost(document: JsonObject): JsonObject {
+  const parsed = policySchema.safeParse(document);
+  return parsed.success && parsed.data.guard !== undefined ? { guard_cost: toldCost(compileGuard(parsed.data.guard).work) } : {};
 }
 
 /** The secrets that are there stay where a request says nothing of any; a new webhook gets one. */

@@ -1,0 +1,77 @@
+// Work of many tenants on one thread, in turns: each tenant that has something to do gets as much time as every other, however much one of them brings. Work is a
+// generator that pauses every few milliseconds; what is given up ends at its next pause.
+
+export interface Turns {
+  /** `work` is given a clock of the time that it has itself taken. What it returns is told to `done`, what it throws to `failed`. The answer gives it up. */
+  add<T>(tenantId: string, work: (spentMs: () => number) => Generator<void, T>, done: (result: T) => void, failed: (thrown: unknown) => void): () => void;
+}
+
+interface Task {
+  readonly steps: Generator<void, unknown>;
+  readonly done: (result: never) => void;
+  readonly failed: (thrown: unknown) => void;
+  spentMs: number;
+  /** While it is its turn. */
+  startedMs: number | null;
+  isOver: boolean;
+}
+
+/** A turn is over at the first pause after so long. */
+const TURN_MS = 5;
+
+/** `pause` calls back once other events of the thread have had their turn. */
+export function openTurns(now: () => number, pause: (resume: () => void) => void): Turns {
+  /** In the order of whose turn it is. */
+  const tenants = new Map<string, Task[]>();
+  let isRunning = false;
+
+  const turn = (task: Task): void => {
+    const startedMs = now();
+    task.startedMs = startedMs;
+    try {
+      let step = task.steps.next();
+      while (step.done !== true && now() - startedMs < TURN_MS) step = task.steps.next();
+      if (step.done === true) {
+        task.isOver = true;
+        task.done(step.value as never);
+      }
+    } catch (thrown) {
+      task.isOver = true;
+      task.failed(thrown);
+    } finally {
+      task.startedMs = null;
+      task.spentMs += now() - startedMs;
+    }
+  };
+
+  const run = (): void => {
+    const [next] = tenants;
+    if (next === undefined) {
+      isRunning = false;
+      return;
+    }
+    const [tenantId, tasks] = next;
+    tenants.delete(tenantId);
+    const task = tasks.shift()!;
+    if (!task.isOver) turn(task);
+    if (!task.isOver) tasks.push(task);
+    if (tasks.length > 0) tenants.set(tenantId, tasks);
+    pause(run);
+  };
+
+  return {
+    add(tenantId, work, done, failed) {
+      const task: Task = { steps: work(() => task.spentMs + (task.startedMs === null ? 0 : now() - task.startedMs)), done: done, failed, spentMs: 0, startedMs: null, isOver: false };
+      const tasks = tenants.get(tenantId);
+      if (tasks === undefined) tenants.set(tenantId, [task]);
+      else tasks.push(task);
+      if (!isRunning) {
+        isRunning = true;
+        pause(run);
+      }
+      return () => {
+        task.isOver = true;
+      };
+    },
+  };
+}

@@ -1,0 +1,167 @@
+// The chunks of one stream under guards on the answer, between the decoder and the grammar: what comes out holds what may leave by now, and at the end the rest. In
+// whatever thread it runs, it needs nothing but the guards.
+import type { GuardPolicy, GuardSpoke } from "../auth/guarded-text.ts";
+import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../core/chat.ts";
+import { isObject, type JsonObject } from "../core/json.ts";
+import { StreamGuard } from "./guard-answer.ts";
+import { callOf, type CallState, takeDelta } from "./tool-call-deltas.ts";
+
+interface GuardedChoice {
+  readonly index: number;
+  readonly calls: CallState[];
+}
+
+const TEXTS = ["reasoning_content", "content", "refusal"] as const;
+const TEXTS_BEFORE_DETAILS = ["reasoning_content"] as const;
+const TEXTS_AFTER_DETAILS = ["content", "refusal"] as const;
+/** Members of a choice that are no vendor's own. */
+const KNOWN: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "native_finish_reason", "logprobs", "message"]);
+
+/** Everything here throws `policy_violation` where a guard blocks. */
+export class GuardedChunks {
+  readonly #guard: StreamGuard;
+  readonly #choices = new Map<number, GuardedChoice>();
+
+  constructor(guards: readonly GuardPolicy[], spoke: GuardSpoke) {
+    this.#guard = new StreamGuard(guards, spoke);
+  }
+
+  take(given: ChatChunk): ChatChunk {
+    const chunk = this.#guard.chunk(given);
+    return Array.isArray(chunk.choices) ? { ...chunk, choices: (chunk.choices as readonly ChunkChoice[]).map((choice) => (isObject(choice) ? this.#takeChoice(choice) : choice)) } : chunk;
+  }
+
+  /** What guards still held, at the end of the stream. */
+  end(): readonly ChatChunk[] {
+    return [...this.#choices.values()].flatMap((choice) => this.#rest(choice).map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })));
+  }
+
+  /** What they held, as it is: nothing is looked at any more. */
+  abandon(): readonly ChatChunk[] {
+    this.#guard.abandon();
+    return this.end();
+  }
+
+  #takeChoice(source: ChunkChoice): ChunkChoice {
+    const choice = this.#choiceOf(source.index);
+    const shown: Record<string, unknown> = { ...source };
+    if (isObject(source.delta)) shown["delta"] = this.#takeDelta(choice, source.delta);
+    if (this.#guard.withholdsLogprobs && source.logprobs !== undefined) shown["logprobs"] = null;
+    for (const name in source) if (!KNOWN.has(name)) shown[name] = this.#guard.whole(source[name], name);
+    return shown as ChunkChoice;
+  }
+
+  #choiceOf(given: unknown): GuardedChoice {
+    const index = typeof given === "number" ? given : 0;
+    let choice = this.#choices.get(index);
+    if (choice === undefined) this.#choices.set(index, (choice = { index, calls: [] }));
+    return choice;
+  }
+
+  #takeDelta(choice: GuardedChoice, delta: ChunkDelta): ChunkDelta {
+    const spoken: Record<string, unknown> = {};
+    const take = (names: readonly (typeof TEXTS)[number][]): void => {
+      for (const name of names) if (typeof delta[name] === "string") spoken[name] = delta[name] === "" ? "" : this.#guard.take(textKey(choice, name), delta[name]);
+    };
+    take(TEXTS_BEFORE_DETAILS);
+    if (Array.isArray(delta.reasoning_details)) spoken["reasoning_details"] = this.#guard.details(choice.index, delta.reasoning_details as readonly ReasoningDetail[]);
+    take(TEXTS_AFTER_DETAILS);
+    if (Array.isArray(delta.tool_calls)) spoken["tool_calls"] = (delta.tool_calls as readonly ToolCallDelta[]).map((call) => (isObject(call) ? this.#takeCall(choice, call) : call));
+    return { ...this.#guard.others(choice.index, delta), ...spoken } as ChunkDelta;
+  }
+
+  /** With a number of its own for each call, and what names it once: which call a delta continues is settled here. */
+  #takeCall({ index, calls }: GuardedChoice, delta: ToolCallDelta): ToolCallDelta {
+    const before = calls.length;
+    const call = callOf(calls, delta);
+    const isNew = calls.length > before;
+    const hadName = call.name !== "";
+    const given = takeDelta(call, delta);
+    const position = calls.indexOf(call);
+    const text = given === "" ? "" : this.#guard.take(callKey(index, position), given, true);
+    const { id, function: said, ...rest } = delta;
+    const name = isObject(said) && !hadName && typeof said["name"] === "string" ? { name: said["name"] } : {};
+    return { ...rest, index: position, ...(isNew && id !== undefined && { id }), function: { ...name, arguments: text } };
+  }
+
+  #rest({ index, calls }: GuardedChoice): readonly ChunkDelta[] {
+    const guard = this.#guard;
+    const rest: JsonObject[] = [];
+    for (const name of TEXTS) {
+      const text = guard.end(textKey({ index, calls }, name));
+      if (text !== "") rest.push({ [name]: text });
+    }
+    const details = guard.endedDetails(index);
+    if (details.length > 0) rest.push({ reasoning_details: details });
+    rest.push(...guard.endedMembers(index));
+    calls.forEach((_, position) => {
+      const text = guard.end(callKey(index, position));
+      if (text !== "") rest.push({ tool_calls: [{ index: position, function: { arguments: text } }] });
+    });
+    return rest;
+  }
+}
+
+function textKey({ index }: GuardedChoice, name: string): string {
+  return `${index} ${name}`;
+}
+
+function callKey(choice: number, position: number): string {
+  return `${choice} call ${position}`;
+}
+
+/** Characters of text that a chunk brings. */
+export function charactersOf({ choices }: ChatChunk): number {
+  let characters = 0;
+  if (Array.isArray(choices))
+    for (const { delta } of choices as readonly ChunkChoice[]) {
+      if (!isObject(delta)) continue;
+      for (const name in delta) {
+        const value = delta[name];
+        if (typeof value === "string") characters += value.length;
+        // calls, details, and what a vendor adds
+        else if (typeof value === "object" && value !== null) characters += JSON.stringify(value).length;
+      }
+    }
+  return characters;
+}
+
+/** The chunk as several, none of whose texts is longer: how a text is cut makes no difference to what a guard does. Members that come in one piece stay so. */
+export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChunk[] {
+  const { choices } = chunk;
+  if (!Array.isArray(choices) || charactersOf(chunk) <= longest) return [chunk];
+  const pieces: ChatChunk[] = [];
+  const bare = (choices as readonly ChunkChoice[]).map((choice) => {
+    if (!isObject(choice) || !isObject(choice.delta)) return choice;
+    const piece = (delta: JsonObject): void => void pieces.push({ choices: [{ index: choice.index, delta }] } as unknown as ChatChunk);
+    const left: Record<string, unknown> = { ...choice.delta };
+    for (const name of TEXTS) {
+      const text = choice.delta[name];
+      if (typeof text !== "string" || text === "") continue;
+      for (const cut of cuts(text, longest)) piece({ [name]: cut });
+      delete left[name];
+    }
+    if (Array.isArray(choice.delta.tool_calls)) {
+      for (const call of choice.delta.tool_calls as readonly ToolCallDelta[]) for (const part of splitCall(call, longest)) piece({ tool_calls: [part] });
+      delete left["tool_calls"];
+    }
+    return { ...choice, delta: left as ChunkDelta };
+  });
+  // what names the answer comes first, and what ends it last
+  return pieces.length === 0 ? [chunk] : [{ ...chunk, usage: null, choices: bare.map((choice) => ({ index: choice.index, delta: {} })) } as ChatChunk, ...pieces, { ...chunk, choices: bare }];
+}
+
+/** A delta without number, id and name goes on with the last call. */
+function splitCall(call: ToolCallDelta, longest: number): readonly ToolCallDelta[] {
+  const said: unknown = isObject(call) ? call.function : null;
+  const text = isObject(said) ? said["arguments"] : null;
+  if (typeof text !== "string" || text.length <= longest) return [call];
+  const [first = "", ...others] = cuts(text, longest);
+  const place = call.index === undefined ? {} : { index: call.index };
+  return [{ ...call, function: { ...call.function, arguments: first } }, ...others.map((cut) => ({ ...place, function: { arguments: cut } }))];
+}
+
+function* cuts(text: string, longest: number): Generator<string> {
+  for (let at = 0; at < text.length; at += longest) yield text.slice(at, at + longest);
+}
+

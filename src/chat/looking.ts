@@ -1,0 +1,144 @@
+// Where guards look at texts: here, at once, what is little work, and in a thread beside what could keep other callers waiting. Which of the two a text needs is
+// known by doing it: a look that turns out to be long is given up, and begun anew there.
+import { BlockedText, type Found, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
+import { type Texts, workOfGuards } from "../auth/guard-search.ts";
+import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
+import type { ChatChunk } from "../core/chat.ts";
+import { MalformedAnswer } from "../providers/provider.ts";
+import { parseJson } from "../wire/json.ts";
+import { type LookedAt, type TextGuard, UNLOOKED } from "./guard-request.ts";
+import type { Asker, GuardThreads } from "./guard-threads.ts";
+import { blockedError } from "./policy-violation.ts";
+import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
+
+/** Steps of the machine that a look may take here: some 2 ms. */
+const STEPS_HERE = 150_000;
+/** What could take more steps than this is not even begun here. */
+const POSSIBLE_STEPS = 30_000_000;
+/** Nor is what has more characters. */
+const LONG_TEXTS = 65_536;
+
+export class Looking {
+  readonly #threads: GuardThreads;
+  readonly #asker: Asker;
+
+  constructor(threads: GuardThreads, asker: Asker) {
+    this.#threads = threads;
+    this.#asker = asker;
+  }
+
+  /**
+   * What `work` gives, which looks at texts with guards; a promise where they are looked at in a thread. `visit` shows the texts; `work` is given what is found in
+   * them, or null, and then looks itself.
+   */
+  look<T>(guards: readonly GuardPolicy[], characters: number, visit: (guard: TextGuard) => unknown, work: (ahead: LookedAt | null) => T): T | Promise<T> {
+    if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS) {
+      try {
+        return withinWork(STEPS_HERE, () => work(null));
+      } catch (thrown) {
+        if (!(thrown instanceof TooMuchWork)) throw thrown;
+      }
+    }
+    return this.away(guards, visit).then(work);
+  }
+
+  /** What guards find, looked for in a thread. Rejects with the reason of the call's signal. */
+  async away(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<LookedAt> {
+    const texts = textsOf(visit);
+    const matches = await this.#threads.search(texts, guards, this.#asker);
+    if (matches === null) return { words: new Map(), json: new Map(), unlooked: new Set(guards) };
+    const { numbers, masks, unlooked } = matches;
+    const words = new Map<string, Found[]>(texts.words.map((text) => [text, []]));
+    const json = new Map<string, Found[]>(texts.json.map((text) => [text, []]));
+    const lists = [...words.values(), ...json.values()];
+    for (let at = 0; at < numbers.length; at += 5) lists[numbers[at]!]!.push({ policy: guards[numbers[at + 1]!]!, start: numbers[at + 2]!, end: numbers[at + 3]!, mask: masks[numbers[at + 4]!]! });
+    return { words, json, unlooked: new Set(unlooked.map((rank) => guards[rank]!)) };
+  }
+
+  /** The chunks of one stream under guards. */
+  stream(guards: readonly GuardPolicy[], spoke: GuardSpoke): StreamUnderGuards {
+    const work = workOfGuards(guards);
+    return work <= MOST_WORK_HERE ? chunksHere(guards, spoke, work) : chunksAway(guards, spoke, this.#threads, this.#asker);
+  }
+}
+
+/** Each text once. */
+function textsOf(visit: (guard: TextGuard) => unknown): Texts {
+  const texts = { words: new Set<string>(), json: new Set<string>() };
+  const noted = (text: string, kind: "words" | "json"): string => {
+    if (text !== "") texts[kind].add(text);
+    return text;
+  };
+  visit(Object.assign(noted, {
+    divided(parts: readonly string[]) {
+      texts.words.add(parts.join(""));
+      return parts;
+    },
+  }));
+  return { words: [...texts.words], json: [...texts.json] };
+}
+
+/** Chunks as they may go out; a promise where that takes long. Both throw, or reject with, `policy_violation` where a guard blocks. */
+export interface StreamUnderGuards {
+  take(chunks: readonly ChatChunk[]): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
+  /** The rest, at the end. */
+  end(): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
+  /** It is read no further. */
+  close(): void;
+}
+
+/** Steps for each character at the worst that guards of a stream may take here. */
+const MOST_WORK_HERE = 2000;
+/** Steps that the chunks of one read may take at once. */
+const STEPS_AT_ONCE = 400_000;
+
+function chunksHere(guards: readonly GuardPolicy[], spoke: GuardSpoke, work: number): StreamUnderGuards {
+  const guarded = new GuardedChunks(guards, spoke);
+  const longest = Math.max(1, Math.floor(STEPS_AT_ONCE / Math.max(1, work)));
+  const inTurns = async (chunks: readonly ChatChunk[]): Promise<readonly ChatChunk[]> => {
+    const shown: ChatChunk[] = [];
+    let characters = 0;
+    for (const chunk of chunks)
+      for (const piece of splitChunk(chunk, longest)) {
+        shown.push(guarded.take(piece));
+        characters += charactersOf(piece);
+        if (characters < longest) continue;
+        characters = 0;
+        await new Promise<void>((resume) => setImmediate(resume));
+      }
+    return shown;
+  };
+  return {
+    take(chunks) {
+      let characters = 0;
+      for (const chunk of chunks) characters += charactersOf(chunk);
+      return characters <= longest ? chunks.map((chunk) => guarded.take(chunk)) : inTurns(chunks);
+    },
+    end: () => guarded.end(),
+    close: () => {},
+  };
+}
+
+function chunksAway(guards: readonly GuardPolicy[], spoke: GuardSpoke, threads: GuardThreads, asker: Asker): StreamUnderGuards {
+  const stream = threads.open(guards, asker);
+  let isLooking = true;
+  const give = async (chunks: readonly ChatChunk[], isEnd: boolean): Promise<readonly ChatChunk[]> => {
+    if (!isLooking) return chunks;
+    const reply = await stream.take(JSON.stringify(chunks), isEnd);
+    for (const rank of reply?.spoke ?? []) spoke(guards[rank]!);
+    if (reply === null || reply.isOutOfTime) {
+      isLooking = false;
+      for (const policy of guards) passUnlooked(policy, spoke);
+    }
+    if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
+    // what a thread that ended held is gone: it comes back for nobody
+    if (reply === null) throw new MalformedAnswer("What guards held of the stream was lost with their thread.");
+    return parseJson(reply.chunks) as unknown as readonly ChatChunk[];
+  };
+  return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => stream.close() };
+}
+
+function passUnlooked(policy: GuardPolicy, spoke: GuardSpoke): void {
+  spoke(policy, UNLOOKED);
+  if (policy.mode === "enforce" && policy.guard.onError === "block") throw blockedError(new BlockedText(policy, UNLOOKED));
+}
