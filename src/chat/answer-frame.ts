@@ -29,6 +29,7 @@ export function answerHeaders(call: Call, fitted: FittedRequest | null, target: 
   Object.assign(headers, call.cors, call.rateHeaders());
   if (target !== null) {
     headers["x-gateway-model"] = targetName(target);
+    Object.assign(headers, call.providerHeaders());
     headers["x-gateway-attempts"] = String(call.record.attempts.length);
     if (call.mayDebug) headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(toldAttempt));
   }

@@ -74,11 +74,28 @@ async function sendChecked(request: UpstreamRequest, resolved: Resolved, call: C
   const isFirst = record.headMs === null;
   record.headMs ??= call.elapsedMs();
   record.status = response.status;
+  record.requestId = toldRequestId(response, resolved) ?? record.requestId;
   // what follows up a request that was taken takes nothing back
   if (isFirst) scope.take(record, response.status >= 200 && response.status <= 299);
   if (response.status < 200 || response.status > 299) throw await refusal(response, resolved, call, scope, record);
   return response;
 }
+
+/** The provider's own id of the request. What is no plain word, or has a key in it, is none. */
+function toldRequestId(response: UpstreamResponse, { provider, target }: Resolved): string | null {
+  for (const name of provider.requestIds) {
+    const id = response.header(name);
+    if (id !== null && id !== undefined) return REQUEST_ID.test(id) && redacted(id, target) === id ? id : null;
+  }
+  return null;
+}
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** The model that the provider says has answered, as far as it can stand in a header. */
+export function toldModel(model: unknown, { target }: Resolved): string | null {
+  return typeof model === "string" && MODEL_NAME.test(model) && redacted(model, target) === model ? model : null;
+}
+const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
 async function send(request: UpstreamRequest, { provider, target }: Resolved, call: Call, scope: AttemptScope, record: Attempt): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;

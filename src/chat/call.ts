@@ -270,9 +270,16 @@ export class Call {
   }
 
   /** Who answers in the end, and what became of the parameters there. */
-  won({ resolved, route, fitted }: { readonly resolved: { readonly target: Target }; readonly route: string; readonly fitted: FittedRequest }): void {
+  won({ resolved, route, fitted, scope }: { readonly resolved: { readonly target: Target }; readonly route: string; readonly fitted: FittedRequest; readonly scope: { readonly attempts: readonly Attempt[] } }): void {
     this.resolved(resolved.target, route);
     this.fitted(fitted);
+    this.#told(scope.attempts.at(-1));
+  }
+
+  /** What the provider has told of itself beside its answer. */
+  #told(attempt: Attempt | undefined): void {
+    this.record.providerModel = attempt?.toldModel ?? null;
+    this.record.providerRequestId = attempt?.requestId ?? null;
   }
 
   /** Something is known of what the round under way has used. */
@@ -305,7 +312,7 @@ export class Call {
 
   beginAttempt(target: Target): Attempt {
     const vendor = this.context.providers.get(target.family)?.vendor ?? target.family;
-    const attempt: Attempt = { provider: target.providerId, vendor, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: this.newSpanId(), usage: null, usageSource: null, status: null, code: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
+    const attempt: Attempt = { provider: target.providerId, vendor, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: this.newSpanId(), usage: null, usageSource: null, status: null, code: null, toldModel: null, requestId: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
     this.record.attempts.push(attempt);
     return attempt;
   }
@@ -369,12 +376,18 @@ export class Call {
     }
     // who repeats the call has its tools run once more
     const afterTools = this.record.tools.length > 0 ? { "x-should-retry": "false" } : null;
-    return errorResponse(error, this.traceId, this.ownMs(), { ...this.cors, ...this.rateHeaders(), ...afterTools });
+    return errorResponse(error, this.traceId, this.ownMs(), { ...this.cors, ...this.rateHeaders(), ...this.providerHeaders(), ...afterTools });
   }
 
   /** What the head of every answer says of the limits that applied (decisions 4.4). */
   rateHeaders(): Readonly<Record<string, string>> | null {
     return this.limited?.headers(this.context.clock.now()) ?? null;
+  }
+
+  /** What the provider has told of itself, on answers and errors (decisions 9.8). */
+  providerHeaders(): Readonly<Record<string, string>> {
+    const { providerModel, providerRequestId } = this.record;
+    return { ...(providerModel !== null && { "x-gateway-provider-model": providerModel }), ...(providerRequestId !== null && { "x-gateway-provider-request-id": providerRequestId }) };
   }
 
   /** Nothing more is used: what was set aside and not used is given back. */
@@ -386,6 +399,8 @@ export class Call {
     this.record.status = error.entry.status;
     this.record.code = error.code;
     this.record.errorDetail = error.detail;
+    const { attempts } = this.record;
+    this.#told(attempts.findLast(({ code }) => code === error.code) ?? attempts.at(-1));
   }
 
   publish(): void {

@@ -1,7 +1,7 @@
 // Fits a request to its target (decisions 5.7, 6.2 to 6.5): what the provider does not have is refused, or dropped where that is allowed and then
 // told. Works on data alone: the provider's capability table, its dialect and its reserved names.
 import { type Capability, capabilityOf, effectiveCapability } from "../core/capability.ts";
-import type { ChatParams, ChatRequest, RequestSource } from "../core/chat.ts";
+import type { ChatParams, ChatRequest, Message, RequestSource } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import { describe, isObject, type Json } from "../core/json.ts";
@@ -33,7 +33,7 @@ export function fitRequest(asked: ChatRequest, provider: Provider, target: Targe
   refuseForeignForms(asked, provider);
   refuseBlocks(asked, provider, target);
   guardPassThrough(asked, provider, principal);
-  const limited = withToolImages(withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal), provider, target);
+  const limited = withToolImages(withEmptyTold(withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal), provider, target), provider, target);
   const { params, dropped, fates } = fitParams(limited, provider, target, settings);
   const { request, left } = fitConversation(limited, provider.conversation(target));
   for (const name of left) fates[name] = "dropped";
@@ -93,6 +93,19 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
 function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
   const unused = Object.keys(request.options.settings).filter((field) => !settings.some((setting) => setting.field === field));
   return unused.length === 0 ? request : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
+}
+
+/** What a vendor refuses for saying nothing is left out by its encoder, and told. */
+function withEmptyTold(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
+  const leavesOutEmpty = provider.leavesOutEmpty?.(target.model);
+  if (leavesOutEmpty === undefined || !request.messages.some((message) => leavesOutEmpty.has(message.role) && saysNothing(message))) return request;
+  return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
+}
+
+/** Its content is empty, or parts without a text; and nothing else of it goes to a provider. */
+function saysNothing({ content, refusal: refused, tool_calls: calls, reasoning_details: details, reasoning_content: reasoning, ...rest }: Message): boolean {
+  if (typeof content === "string" ? content !== "" : (content ?? []).some((part) => !((part.type === "text" && part["text"] === "") || (part.type === "refusal" && part["refusal"] === "")))) return false;
+  return (refused ?? "") === "" && (calls ?? []).length === 0 && (details ?? []).length === 0 && (reasoning ?? "") === "" && rest["images"] === undefined && rest["extra_content"] === undefined;
 }
 
 /** A price of the caller's own changes nothing but for whom it may (decisions 4.8). */

@@ -2,7 +2,7 @@
 import { type GatewayError, errorBody } from "../core/errors.ts";
 
 /** Headers that browsers may read on an answer. */
-const EXPOSED = "x-request-id, x-gateway-trace-id, x-gateway-model, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
+const EXPOSED = "x-request-id, x-gateway-trace-id, x-gateway-model, x-gateway-attempts, x-gateway-attempt-list, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
 
 export function baseHeaders(traceId: string, ownMs: number): Record<string, string> {
   return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };

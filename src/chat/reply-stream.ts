@@ -12,7 +12,7 @@ import { createSseParser } from "../wire/sse.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
 import { answerWithoutKeys, decoderWithoutKeys } from "./answer-keys.ts";
-import { attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
+import { attempts, closeAttempt, type OpenAnswer, toldModel } from "./attempt.ts";
 import type { AttemptScope } from "./attempt-scope.ts";
 import type { Call } from "./call.ts";
 import type { RoundPart } from "./tools/answer-thread.ts";
@@ -74,7 +74,10 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
     // oxlint-disable-next-line typescript/only-throw-error
     if (failure !== undefined) throw failure;
     const elapsedMs = call.elapsedMs();
-    for (const attempt of scope.attempts) attempt.firstContentMs = elapsedMs;
+    for (const attempt of scope.attempts) {
+      attempt.firstContentMs = elapsedMs;
+      attempt.toldModel = toldModel(grammar.toldModel, resolved);
+    }
     return { stream, grammar, part, held, usage };
   } catch (thrown) {
     stream.cancel();
@@ -192,6 +195,7 @@ export function noteStream({ answer: { grammar }, tried }: Pick<Won<BegunStream>
   record.finishReasons = [...grammar.finishReasons];
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];
   record.finishInferred ||= grammar.isFinishInferred;
+  record.providerModel ??= toldModel(grammar.toldModel, tried.resolved);
   const used = streamUsage(tried.fitted.request, grammar);
   if (used === null) return;
   call.noteUsage(used.usage, used.isEstimated);

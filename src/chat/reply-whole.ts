@@ -6,7 +6,7 @@ import type { ChatAnswer } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
-import { allOf, attempts, closeAttempt, type OpenAnswer } from "./attempt.ts";
+import { allOf, attempts, closeAttempt, type OpenAnswer, toldModel } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
 import { chargeAttempt } from "./attempt-usage.ts";
@@ -30,6 +30,8 @@ async function tryWhole(tried: Tried, call: Call, isRound: boolean): Promise<Who
     const frame = answerFrame(call, fitted, resolved, route);
     const made = wholeAnswer(mergedAnswer(answers), isRound ? { ...frame, legacyFunctions: false } : frame, (generated) => estimatedUsage(conversationTokens(fitted.request), generated));
     if (answers.length === 1) scope.reported = () => (made.usageEstimated ? null : made.usage);
+    const told = toldModel(answers[0]!["model"], resolved);
+    for (const attempt of scope.attempts) attempt.toldModel = told;
     scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
     scope.isEstimated = () => made.usageEstimated;
     // its client has left, and it was read on for what it used

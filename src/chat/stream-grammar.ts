@@ -53,6 +53,7 @@ export class StreamGrammar {
   #hasSaid = false;
   #isFinished = false;
   #isInferred = false;
+  #toldModel: string | null = null;
   #heldArguments = 0;
   #usage: Usage | null = null;
 
@@ -96,6 +97,10 @@ export class StreamGrammar {
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#choices.map((choice) => choice.finish);
   }
+  /** The model that the provider says has answered; null: it has not told. */
+  get toldModel(): string | null {
+    return this.#toldModel;
+  }
   /** The provider told an end, and no reason of it. */
   get isFinishInferred(): boolean {
     return this.#isInferred;
@@ -137,6 +142,7 @@ export class StreamGrammar {
     // what Azure says of the prompt comes first, without an id and without a choice
     if (this.#head === "" && (isText(chunk.id) || hasChoices(chunk))) this.#open(chunk);
     if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
+    if (this.#toldModel === null && isText(chunk["model"])) this.#toldModel = chunk["model"];
     this.#vendor.take(chunk);
     let out = "";
     if (Array.isArray(chunk.choices)) for (const choice of chunk.choices as readonly ChunkChoice[]) if (isObject(choice)) out += this.#writeChoice(choice);

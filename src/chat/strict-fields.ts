@@ -60,12 +60,12 @@ function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined));
 }
 
-/** Only `content` and `refusal`, each entry whole, nothing else: clients assert it. Null for what is no such object. */
+/** `content` and `refusal`, each entry whole, and what a provider tells of the reasoning in the same form (DeepSeek's `reasoning_content`); nothing else: clients assert it. Null for what is no such object. */
 export function strictLogprobs(logprobs: JsonObject | null | undefined): JsonObject | null {
   if (!isObject(logprobs)) return null;
-  const { content, refusal } = logprobs;
-  if (!Array.isArray(content) && !Array.isArray(refusal)) return null;
-  return { content: strictEntries(content), refusal: strictEntries(refusal) };
+  const { content, refusal, reasoning_content: reasoning } = logprobs;
+  if (!Array.isArray(content) && !Array.isArray(refusal) && !Array.isArray(reasoning)) return null;
+  return { content: strictEntries(content), refusal: strictEntries(refusal), ...(Array.isArray(reasoning) && { reasoning_content: strictEntries(reasoning) }) };
 }
 
 function strictEntries(entries: Json | undefined): Json {

@@ -29,6 +29,9 @@ export interface Attempt {
   /** Status of the provider's answer; null when none came. */
   status: number | null;
   code: ErrorCode | null;
+  /** The model that the provider says has answered, and its own id of the request; null: it did not tell (decisions 9.8). */
+  toldModel: string | null;
+  requestId: string | null;
   /** The provider's own error code or type. */
   nativeCode: string | null;
   /** What the provider said to wait; null: nothing. */

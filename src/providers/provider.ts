@@ -1,6 +1,6 @@
 // What a provider is to the gateway: pure translation. No clock, no environment, no socket. test/contract/provider.suite.ts is run against every one.
 import type { CapabilityTable } from "../core/capability.ts";
-import type { BlockType, CallerSettings, ChatAnswer, ChatChunk, ChatRequest } from "../core/chat.ts";
+import type { BlockType, CallerSettings, ChatAnswer, ChatChunk, ChatRequest, MessageRole } from "../core/chat.ts";
 import type { CredentialForm } from "../core/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
 import type { SseEvent } from "../wire/sse.ts";
@@ -137,6 +137,7 @@ export const PLAIN_PROVIDER = {
   privileged: new Set<string>(),
   clientHeaders: [],
   inlines: () => NOTHING_INLINED,
+  requestIds: ["x-request-id"],
 } as const satisfies Partial<Provider>;
 const NOTHING_INLINED: ReadonlySet<BlockType> = new Set();
 
@@ -158,6 +159,10 @@ export interface Provider {
   readonly credentials: readonly CredentialForm[];
   readonly settings: readonly ProviderSetting[];
   readonly framing: Framing;
+  /** Headers of its answers, in lower case, that may hold its own id of the request: the first that is there counts (decisions 9.8). */
+  readonly requestIds: readonly string[];
+  /** Roles whose messages are left out where they say nothing, because the vendor refuses them; that is told. Absent: none. */
+  leavesOutEmpty?(model: string): ReadonlySet<MessageRole>;
   /** Content blocks whose addresses the gateway fetches, because this model takes bytes only: they come to the encoder as data URIs. */
   inlines(model: string): ReadonlySet<BlockType>;
   /** Its id in the catalogue of models and prices (accounting/model-catalogue.ts). Absent: its own id, where the catalogue has it. Null: not looked for. */

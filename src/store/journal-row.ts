@@ -36,7 +36,7 @@ export function closingText(record: CallRecord): string {
 /** A record of any version: what it did not know yet is empty. Throws SyntaxError. */
 export function parseClosing(text: string): CallRecord {
   const record = { ...EMPTY, ...parseRecord<CallRecord>(text) };
-  return { ...record, attempts: record.attempts.map((attempt) => ("vendor" in attempt ? attempt : { ...LATER_OF_ATTEMPTS, ...(attempt as Attempt) })) };
+  return { ...record, attempts: record.attempts.map((attempt) => ("requestId" in attempt ? attempt : { ...LATER_OF_ATTEMPTS, ...(attempt as Attempt) })) };
 }
 
 /** A row for the database, whose text is read and whose record is parsed only where they are looked at. */
@@ -85,7 +85,7 @@ export function unsettledRecord(openingJson: string): CallRecord {
   };
 }
 
-const LATER_OF_ATTEMPTS = { vendor: null, round: 1, startMs: 0, spanId: null, usage: null, usageSource: null } satisfies Partial<Attempt>;
+const LATER_OF_ATTEMPTS = { toldModel: null, requestId: null, vendor: null, round: 1, startMs: 0, spanId: null, usage: null, usageSource: null } satisfies Partial<Attempt>;
 
 const EMPTY: CallRecord = {
   traceId: "", startedAtMs: 0, clientRequestId: null, otelTraceId: null, trace: null, snapshotVersion: 0,

@@ -9,7 +9,7 @@ import { type CallParts, DAY_ONE, newTraceId, rowOf } from "./call-records.ts";
 
 export type NewStore = (rows?: readonly LedgerRow[]) => Promise<CallStore>;
 
-const ATTEMPT: CallRecord["attempts"][number] = { provider: "openai", vendor: "openai", model: "m", round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, status: 200, code: null, nativeCode: null, retryAfterMs: null, headMs: 1, firstContentMs: 2, totalMs: 3 };
+const ATTEMPT: CallRecord["attempts"][number] = { provider: "openai", vendor: "openai", model: "m", round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, status: 200, code: null, toldModel: null, requestId: null, nativeCode: null, retryAfterMs: null, headMs: 1, firstContentMs: 2, totalMs: 3 };
 const TOUCH: CallRecord["limits"][number] = { id: "lim_1", value: "", unit: "requests", before: 0, reserved: 1, settled: 1, after: 1, wouldRefuse: false };
 const RUN: CallRecord["tools"][number] = { callId: "c", server: "github", tool: "search", round: 1, startMs: 1, totalMs: 2, code: null, isError: false, resultBytes: 3, spanId: null };
 

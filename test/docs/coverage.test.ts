@@ -68,7 +68,7 @@ const FULL: Required<CallRecord> = {
   modelAsked: "sandbox:echo", route: "direct", provider: "sandbox", model: "echo", stream: true, explained: true, status: 502, code: "upstream_error", errorDetail: "words", fates: { stop: "native" },
   messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
   tools: Array.from({ length: 129 }, () => ({ callId: "call_1", server: "s", tool: "t", round: 1, startMs: 1, totalMs: 2, code: "tool_timeout" as const, isError: true, resultBytes: 1, spanId: null })),
-  attempts: [{ provider: "sandbox", vendor: null, model: "echo", status: 500, code: "upstream_error", round: 2, startMs: 1, spanId: null, usage: { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }, usageSource: "estimated", nativeCode: "server_error", retryAfterMs: 2000, headMs: 1, firstContentMs: 2, totalMs: 3 }],
+  attempts: [{ provider: "sandbox", vendor: null, model: "echo", status: 500, code: "upstream_error", round: 2, startMs: 1, spanId: null, usage: { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }, usageSource: "estimated", toldModel: null, requestId: null, nativeCode: "server_error", retryAfterMs: 2000, headMs: 1, firstContentMs: 2, totalMs: 3 }],
   finishReasons: ["stop"], nativeFinishReasons: ["eos"], finishInferred: true, providerModel: "m-2026", providerRequestId: "req-1", unnamedUsage: { odd: 1 },
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider",
   cost: { nanoUsd: 10, priceId: "p" }, callerCost: { nanoUsd: 1, priceId: "request" },

@@ -36,7 +36,7 @@ test("[d11.1] figures stand in the line, zero too", () => {
 
 test("[d11.1] whatever is said at will is cut, so that no call is too long to be logged", () => {
   const long = "x".repeat(1_000_000);
-  const attempt = { provider: "openai", vendor: null, model: "m", status: 400, code: null, round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, nativeCode: long, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
+  const attempt = { provider: "openai", vendor: null, model: "m", status: 400, code: null, round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, toldModel: null, requestId: null, nativeCode: long, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
   const fates = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`${index}_${long.slice(0, index === 0 ? 5000 : 10)}`, "passed" as const]));
   const line = callLine(record({ modelAsked: long, errorDetail: long, clientRequestId: long, nativeFinishReasons: [long], attempts: [attempt], fates }));
   expect(line.length).toBeLessThan(64 * 1024);

@@ -40,7 +40,7 @@ describe("parts", () => {
   test("pictures and sound", () => {
     const { message } = choiceOf([{ inlineData: { mimeType: "image/png", data: "QUJD" }, thoughtSignature: "I" }, { inlineData: { mimeType: "audio/L16;codec=pcm;rate=24000", data: "REVG" } }]);
     expect(message["images"]).toEqual([{ type: "image_url", image_url: { url: "data:image/png;base64,QUJD" }, extra_content: { google: { thought_signature: "I" } } }]);
-    expect(message["audio"]).toEqual({ id: "audio_answer_0", data: "REVG", transcript: "", expires_at: 0 });
+    expect(message["audio"]).toEqual({ id: "audio_answer_0", data: "REVG", transcript: "", expires_at: 0, format: "pcm16", mime_type: "audio/L16;codec=pcm;rate=24000", sample_rate: 24_000 });
   });
   test("parts of other kinds are kept as they came, and go back as they came", () => {
     const code = { executableCode: { language: "PYTHON", code: "print(1)" } };

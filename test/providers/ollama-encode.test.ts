@@ -87,7 +87,9 @@ describe("messages", () => {
     ]);
   });
   test("a picture that is an address still, or no address at all, is refused", () => {
-    for (const url of ["https://example.com/a.png", "AAAA"]) expect(refusal({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] })).toEqual(["unsupported_content_block", "messages[0].content[0].image_url.url"]);
+    const asked = (url: string) => refusal({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });
+    expect(asked("https://example.com/a.png")).toEqual(["unsupported_content_block", "messages[0].content[0].image_url.url"]);
+    expect(asked("AAAA")).toEqual(["invalid_request", "messages[0].content[0].image_url.url"]);
   });
   test("documents are text of the message, and nothing else", () => {
     const content = (source: object) => ({ messages: [{ role: "user", content: [{ type: "text", text: "Sum up." }, { type: "document", title: "W", source }] }] });

@@ -127,7 +127,7 @@ describe("the finish reason", () => {
 describe("log probabilities", () => {
   const logprobsOf = (logprobs: unknown): unknown => decode(answerWith({ content: "x" }, { logprobs: logprobs as JsonObject })).choices[0]!.logprobs;
   test("have OpenAI's keys alone, and top_logprobs in each entry", () => {
-    expect(logprobsOf({ content: [{ token: "x", logprob: -1, bytes: [1], id: 7 }], reasoning_content: [{ token: "y", logprob: 0 }] })).toEqual({ content: [{ token: "x", logprob: -1, bytes: [1], top_logprobs: [] }], refusal: null });
+    expect(logprobsOf({ content: [{ token: "x", logprob: -1, bytes: [1], id: 7 }], reasoning_content: [{ token: "y", logprob: 0 }] })).toEqual({ content: [{ token: "x", logprob: -1, bytes: [1], top_logprobs: [] }], refusal: null, reasoning_content: [{ token: "y", logprob: 0, top_logprobs: [] }] });
     expect(logprobsOf({ content: [{ token: "x", logprob: -1, top_logprobs: [{ token: "z", logprob: -2, id: 1 }] }] })).toEqual({ content: [{ token: "x", logprob: -1, top_logprobs: [{ token: "z", logprob: -2 }] }], refusal: null });
   });
   test("as parallel lists become entries", () => {

@@ -8,14 +8,14 @@ import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts
 import { annotationsOf } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { readMemo } from "./memo.ts";
-import { finishOf, refusalOf, serviceTierOf, usageOf } from "./outcome.ts";
+import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
 import { redactedDetail, thinkingDetail } from "./reasoning.ts";
 import { packedTurn } from "./turn-content.ts";
 
 /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
   const answer = readAnswer(body);
-  const { id, content, stop_reason: reason, stop_details: details, usage } = answer;
+  const { id, model, content, stop_reason: reason, stop_details: details, usage } = answer;
   if (!Array.isArray(content)) {
     if (answer["type"] === "error" || isObject(answer["error"])) throw new StreamError(classifyError({ status: 200, body }));
     throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
@@ -26,11 +26,13 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   const refusal = refusalOf(details);
   return {
     ...(typeof id === "string" && { id }),
+    ...(typeof model === "string" && { model }),
     choices: [
       {
         index: 0,
         message: { ...messageOf(parts), ...(refusal !== null && { refusal }), ...packedTurn(blocks, answer["container"], answerTool) },
         ...(typeof reason === "string" ? finishOf(reason, parts.calls.length > 0) : { finish_reason: null }),
+        ...stopSequenceOf(answer["stop_sequence"]),
       },
     ],
     usage: isObject(usage) ? usageOf(usage) : null,

@@ -11,7 +11,7 @@ import { annotationsOf } from "./citations.ts";
 import { callerOf, textOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { readMemo } from "./memo.ts";
-import { finishOf, isCutOff, refusalOf, serviceTierOf, usageOf } from "./outcome.ts";
+import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
 import { redactedDetail, thinkingDetail } from "./reasoning.ts";
 import { growBlock, type GrowingBlock, packedTurn } from "./turn-content.ts";
 
@@ -63,6 +63,7 @@ class MessageStream implements StreamDecoder {
   private stopReason: string | null = null;
   private finished = false;
   isTerminated = false;
+  private stopSequence: ReturnType<typeof stopSequenceOf> = {};
   /** A call without input, held back until it is clear that it was not cut off. */
   private silentCall: CallBlock | null = null;
   /** The turn as the vendor writes it, for what chat completions cannot say; null: it is too long to be kept, or a piece of it cannot be read. */
@@ -101,12 +102,13 @@ class MessageStream implements StreamDecoder {
   }
 
   private onMessageStart(message: JsonObject): readonly ChatChunk[] {
-    const { id, content, stop_reason: reason } = message;
+    const { id, model, content, stop_reason: reason } = message;
     if (isObject(message["usage"])) this.usage = message["usage"];
     if (typeof reason === "string") this.stopReason = reason;
     this.container = message["container"];
     const first: ChatChunk = {
       ...(typeof id === "string" && { id }),
+      ...(typeof model === "string" && { model }),
       choices: [{ index: 0, delta: { role: "assistant" } }],
       ...(isObject(message["usage"]) && { usage: usageOf(this.usage), ...serviceTierOf(this.usage) }),
     };
@@ -198,6 +200,7 @@ class MessageStream implements StreamDecoder {
     if (isObject(event["usage"])) this.usage = { ...this.usage, ...known(event["usage"]) };
     if (typeof delta["stop_reason"] === "string") this.stopReason = delta["stop_reason"];
     this.container = delta["container"] ?? this.container;
+    this.stopSequence = { ...this.stopSequence, ...stopSequenceOf(delta["stop_sequence"]) };
     const refusal = refusalOf(delta["stop_details"]);
     const counted = isObject(event["usage"]) ? { usage: usageOf(this.usage) } : {};
     if (this.stopReason === null || this.finished) return isObject(event["usage"]) ? [{ choices: [], ...counted }] : NOTHING;
@@ -210,7 +213,7 @@ class MessageStream implements StreamDecoder {
     this.finished = true;
     const held = isCutOff(this.stopReason) ? NOTHING : this.releaseSilentCall();
     const packed = packedTurn(this.turn ?? [], this.container, this.answerTool);
-    return [...held, ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]), { choices: [{ index: 0, delta: {}, ...finishOf(this.stopReason, this.calls > 0) }], ...more }];
+    return [...held, ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]), { choices: [{ index: 0, delta: {}, ...finishOf(this.stopReason, this.calls > 0), ...this.stopSequence }], ...more }];
   }
 
   private text(piece: string): readonly ChatChunk[] {

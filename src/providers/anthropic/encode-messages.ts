@@ -1,6 +1,6 @@
 // Messages as `system` and turns: https://platform.claude.com/docs/en/api/messages. Neighbours of one role become one turn, and the results of
 // tools stand first in theirs, which the vendor demands. A participant's `name` has no counterpart and is left out.
-import type { Message, ToolCall } from "../../core/chat.ts";
+import type { Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
@@ -23,6 +23,9 @@ export interface Turn extends JsonObject {
   readonly role: "user" | "assistant" | "system";
   readonly content: string | readonly JsonObject[];
 }
+
+/** The vendor refuses a text without characters: messages that say nothing are left out, and the caller is told. */
+export const LEFT_OUT_EMPTY: ReadonlySet<MessageRole> = new Set(["system", "developer", "user", "assistant"]);
 
 /**
  * Where the model takes them, words of the system that come later keep their place, so that the prompt in front of them is the same as before. The vendor wants them

@@ -28,6 +28,11 @@ export function finishOf(stopReason: string, hasCalls: boolean): Finish {
   return { finish_reason: isNormal ? (hasCalls ? "tool_calls" : "stop") : word, native_finish_reason: stopReason };
 }
 
+/** The sequence at which the model stopped, of those that the request named. */
+export function stopSequenceOf(value: Json | undefined): { readonly stop_sequence?: string } {
+  return typeof value === "string" ? { stop_sequence: value } : {};
+}
+
 /** True where the end may have fallen into the middle of a call's input. */
 export function isCutOff(stopReason: string): boolean {
   return FINISH[stopReason] === "length";

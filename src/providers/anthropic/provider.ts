@@ -7,12 +7,15 @@ import { conversation } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";
+import { LEFT_OUT_EMPTY } from "./encode-messages.ts";
 import { API_VERSION, encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { factsOf } from "./models.ts";
 
 export const anthropic: Provider = {
   ...PLAIN_PROVIDER,
+  requestIds: ["request-id"],
+  leavesOutEmpty: () => LEFT_OUT_EMPTY,
   id: "anthropic",
   label: "Anthropic",
   docs: "https://platform.claude.com/docs/en/api/messages",

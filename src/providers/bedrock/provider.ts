@@ -3,6 +3,7 @@
 import type { BlockType } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
+import { LEFT_OUT_EMPTY } from "../anthropic/encode-messages.ts";
 import { signAws, type SigningScope } from "../aws-signature.ts";
 import { PLAIN_PROVIDER, type Provider, type SignContext } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
@@ -19,6 +20,8 @@ const INLINED: ReadonlySet<BlockType> = new Set(["image_url", "video_url", "file
 
 export const bedrock: Provider = {
   ...PLAIN_PROVIDER,
+  requestIds: ["x-amzn-requestid"],
+  leavesOutEmpty: () => LEFT_OUT_EMPTY,
   id: "bedrock",
   vendor: "aws.bedrock",
   catalogue: "aws",

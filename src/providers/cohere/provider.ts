@@ -11,6 +11,7 @@ import { classifyError } from "./errors.ts";
 
 export const cohere: Provider = {
   ...PLAIN_PROVIDER,
+  requestIds: ["x-debug-trace-id", "x-request-id"],
   id: "cohere",
   label: "Cohere",
   docs: "https://docs.cohere.com/reference/chat",

@@ -34,6 +34,19 @@ export function blockReasonOf(frame: JsonObject): string | null {
   return typeof reason === "string" && reason !== "" ? reason : null;
 }
 
+/** What Google says of a refused prompt beside the word: in words, and how it rated it. */
+export function refusalNotes(frame: JsonObject): { readonly native_finish_message?: string; readonly safety_ratings?: Json } {
+  const feedback = frame["promptFeedback"];
+  if (!isObject(feedback)) return {};
+  const { blockReasonMessage: message } = feedback;
+  return { ...(typeof message === "string" && message !== "" && { native_finish_message: message }), ...safetyRatings(feedback) };
+}
+
+/** How an answer, or a prompt, was rated: https://ai.google.dev/api/generate-content#v1beta.SafetyRating */
+export function safetyRatings({ safetyRatings: ratings }: JsonObject): { readonly safety_ratings?: Json } {
+  return Array.isArray(ratings) && ratings.length > 0 ? { safety_ratings: ratings as readonly Json[] } : {};
+}
+
 export function partsOf(candidate: JsonObject): readonly Json[] {
   const content = candidate["content"];
   const parts = isObject(content) ? content["parts"] : undefined;
@@ -43,11 +56,11 @@ export function partsOf(candidate: JsonObject): readonly Json[] {
 /** The id of a piece of sound holds the answer's: what is longer than any id is none. */
 const MAX_ID = 256;
 
-/** `id` and `created`, where the server gives them. */
-export function identityOf(frame: JsonObject): { readonly id?: string; readonly created?: number } {
-  const { responseId: id, createTime: time } = frame;
+/** `id`, `created` and the model that answered, where the server gives them. */
+export function identityOf(frame: JsonObject): { readonly id?: string; readonly created?: number; readonly model?: string } {
+  const { responseId: id, createTime: time, modelVersion: model } = frame;
   const created = typeof time === "string" ? Math.floor(Date.parse(time) / 1000) : NaN;
-  return { ...(typeof id === "string" && id !== "" && id.length <= MAX_ID && { id }), ...(Number.isSafeInteger(created) && { created }) };
+  return { ...(typeof id === "string" && id !== "" && id.length <= MAX_ID && { id }), ...(Number.isSafeInteger(created) && { created }), ...(typeof model === "string" && model.length <= MAX_ID && { model }) };
 }
 
 /** Sound has an id of its own in OpenAI's form, and Google gives it none. */

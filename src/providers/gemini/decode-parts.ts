@@ -46,11 +46,18 @@ function decodePart(part: JsonObject, out: DecodedParts, takenIds: Set<string>, 
       return;
     }
     if (data["mimeType"].startsWith("audio/") && out.audio === undefined) {
-      out.audio = { data: data["data"], transcript: "", expires_at: 0 };
+      out.audio = { data: data["data"], transcript: "", expires_at: 0, ...soundForm(data["mimeType"]) };
       return;
     }
   }
   keep(part, out);
+}
+
+/** Raw samples cannot be played without their rate: `audio/L16;codec=pcm;rate=24000`. */
+function soundForm(mimeType: string): { readonly format: string; readonly mime_type: string; readonly sample_rate?: number } {
+  const kind = /^audio\/([^;]+)/i.exec(mimeType)?.[1]?.toLowerCase() ?? "";
+  const rate = Number(/;\s*rate=(\d{1,7})/i.exec(mimeType)?.[1] ?? 0);
+  return { format: kind === "l16" || kind === "pcm" ? "pcm16" : kind.replace(/^x-/, ""), mime_type: mimeType, ...(rate > 0 && { sample_rate: rate }) };
 }
 
 function decodeCall(call: JsonObject, name: string, signature: Json | undefined, takenIds: Set<string>, renamed: RenamedFunctions): ToolCall {

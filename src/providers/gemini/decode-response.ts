@@ -3,7 +3,7 @@ import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type DecodeContext, MalformedAnswer } from "../provider.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
-import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
+import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, refusalNotes, renamedOf, safetyRatings } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
@@ -17,14 +17,14 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   const candidates = candidatesOf(frame);
   const blocked = blockReasonOf(frame);
   if (candidates.length === 0 && blocked === null) throw new MalformedAnswer("The provider's answer has no candidates and does not say why.");
-  const choices = candidates.length === 0 ? [blockedChoice(blocked!)] : candidates.map((candidate, index) => decodeCandidate(candidate, index, renamedOf(context.memo), identity.id));
+  const choices = candidates.length === 0 ? [blockedChoice(blocked!, frame)] : candidates.map((candidate, index) => decodeCandidate(candidate, index, renamedOf(context.memo), identity.id));
   const tier = decodeServiceTier(frame["usageMetadata"]);
   return { ...identity, choices, usage: decodeUsage(frame["usageMetadata"]), ...(tier !== null && { service_tier: tier }) };
 }
 
 /** A prompt that was refused is an answer that was withheld. */
-function blockedChoice(reason: string): AnswerChoice {
-  return { index: 0, message: { content: null }, finish_reason: "content_filter", native_finish_reason: reason };
+function blockedChoice(reason: string, frame: JsonObject): AnswerChoice {
+  return { index: 0, message: { content: null }, finish_reason: "content_filter", native_finish_reason: reason, ...refusalNotes(frame) };
 }
 
 function decodeCandidate(candidate: JsonObject, position: number, renamed: RenamedFunctions, answerId: string | undefined): AnswerChoice {
@@ -47,5 +47,6 @@ function decodeCandidate(candidate: JsonObject, position: number, renamed: Renam
     finish_reason: ended ? finishReason(native ?? "STOP", message.tool_calls !== undefined) : null,
     ...(native !== null && { native_finish_reason: native, ...finishMessage(candidate, native) }),
     ...(logprobs !== null && { logprobs }),
+    ...safetyRatings(candidate),
   };
 }

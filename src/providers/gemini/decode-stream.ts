@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import type { DecodeContext, StreamDecoder } from "../provider.ts";
 import { closeCall, joinCalls, type OpenCall } from "./call-pieces.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
-import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, renamedOf } from "./decode-answer.ts";
+import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, refusalNotes, renamedOf, safetyRatings } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
@@ -20,6 +20,8 @@ interface Candidate {
   /** The server's last word: old servers say STOP on every event, and the true reason on the last one. */
   finish: string | null;
   finishMessage: ReturnType<typeof finishMessage>;
+  /** The last that came. */
+  ratings: ReturnType<typeof safetyRatings>;
   /** The prompt was refused: there is nothing but the reason. */
   blocked: boolean;
 }
@@ -42,7 +44,7 @@ export function openStream(context: DecodeContext): StreamDecoder {
 function candidateAt(stream: Stream, index: number): Candidate {
   const known = stream.candidates.get(index);
   if (known !== undefined) return known;
-  const fresh: Candidate = { callIds: new Set(), text: new TextPositions(), call: { open: null }, finish: null, finishMessage: {}, blocked: false };
+  const fresh: Candidate = { callIds: new Set(), text: new TextPositions(), call: { open: null }, finish: null, finishMessage: {}, ratings: {}, blocked: false };
   stream.candidates.set(index, fresh);
   return fresh;
 }
@@ -73,6 +75,7 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
     known.finish = native;
     known.finishMessage = finishMessage(candidate, native);
   }
+  known.ratings = { ...known.ratings, ...safetyRatings(candidate) };
   const firstCall = known.callIds.size;
   const joined = joinCalls(partsOf(candidate), known.call);
   const parts = decodeParts(native === null ? joined : [...joined, ...closeCall(known.call)], known.callIds, stream.renamed);
@@ -91,14 +94,17 @@ function refusePrompt(stream: Stream, frame: JsonObject): void {
   if (reason === null) return;
   const known = candidateAt(stream, 0);
   known.finish = reason;
+  const { native_finish_message: words, ...ratings } = refusalNotes(frame);
+  known.finishMessage = words === undefined ? {} : { native_finish_message: words };
+  known.ratings = ratings;
   known.blocked = true;
 }
 
 function endOf(stream: Stream): readonly ChatChunk[] {
   const choices: ChunkChoice[] = [];
-  for (const [index, { finish, finishMessage: message, blocked, callIds }] of stream.candidates) {
+  for (const [index, { finish, finishMessage: message, ratings, blocked, callIds }] of stream.candidates) {
     if (finish === null) continue;
-    choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.size > 0), native_finish_reason: finish, ...message });
+    choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.size > 0), native_finish_reason: finish, ...message, ...ratings });
   }
   return choices.length === 0 ? NOTHING : [{ ...stream.identity, choices, ...(stream.tier !== null && { service_tier: stream.tier }) }];
 }

@@ -1,6 +1,6 @@
 // Messages -> systemInstruction and contents. Roles are user and model; a turn of calls is followed by one turn that holds every response to it.
 // https://ai.google.dev/api/caching#Content, https://ai.google.dev/gemini-api/docs/function-calling
-import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
+import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
@@ -55,6 +55,9 @@ export function encodeConversation(messages: readonly Message[], reader: Reader)
   if (isGemini3OrLater(model)) signCurrentTurn(walk.turns);
   return { systemInstruction: walk.system.length === 0 ? null : { parts: walk.system }, contents: contentsOf(walk.turns) };
 }
+
+/** A turn of the user's stays, with an empty part. */
+export const LEFT_OUT_EMPTY: ReadonlySet<MessageRole> = new Set(["system", "developer", "assistant"]);
 
 function encodeMessage(message: Message, path: string, walk: Walk): void {
   switch (message.role) {

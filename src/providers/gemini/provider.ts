@@ -10,6 +10,7 @@ import { conversation } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encodeBody } from "./encode-body.ts";
+import { LEFT_OUT_EMPTY } from "./encode-contents.ts";
 import { mappedNames } from "./encode-params.ts";
 import { renamedFunctions } from "./encode-tools.ts";
 import { classifyError } from "./errors.ts";
@@ -45,6 +46,7 @@ function sign(request: UpstreamRequest, credential: Credential | null): Upstream
 
 export const gemini: Provider = {
   ...PLAIN_PROVIDER,
+  leavesOutEmpty: () => LEFT_OUT_EMPTY,
   id: "gemini",
   vendor: "gcp.gemini",
   label: "Google Gemini",

@@ -19,6 +19,7 @@ export function decodeResponse(body: string): ChatAnswer {
   const logprobs = logprobsOf(answer);
   return {
     ...(created !== null && { created }),
+    ...modelOf(answer),
     choices: [{ index: 0, message: messageOf(message), ...finishOf(answer), ...(logprobs !== null && { logprobs }) }],
     usage: usageOf(answer),
     ...timesOf(answer),
@@ -44,7 +45,7 @@ class LineStream implements StreamDecoder {
     if (this.begun) return [{ choices: [choice] }];
     this.begun = true;
     const created = createdOf(line);
-    return [{ ...(created !== null && { created }), choices: [choice] }];
+    return [{ ...(created !== null && { created }), ...modelOf(line), choices: [choice] }];
   }
 
   private delta({ content, thinking, tool_calls: given }: JsonObject): JsonObject {
@@ -103,6 +104,10 @@ function toolCallOf({ id, function: called }: JsonObject): ToolCall {
 function finishOf({ done_reason: reason }: JsonObject): { readonly finish_reason: FinishReason; readonly native_finish_reason?: string } {
   const native = typeof reason === "string" && reason !== "" ? { native_finish_reason: reason } : {};
   return { finish_reason: reason === "length" ? "length" : "stop", ...native };
+}
+
+function modelOf({ model }: JsonObject): { readonly model?: string } {
+  return typeof model === "string" ? { model } : {};
 }
 
 /** A prompt that was cached whole has no count on older servers. */

@@ -140,7 +140,8 @@ export function patchLogprobs(choice: Loose): void {
     return;
   }
   const content = Array.isArray(logprobs["tokens"]) && !Array.isArray(logprobs["content"]) ? fromLists(logprobs) : logprobs["content"];
-  choice["logprobs"] = { content: entries(content), refusal: entries(logprobs["refusal"]) };
+  const reasoning = entries(logprobs["reasoning_content"]);
+  choice["logprobs"] = { content: entries(content), refusal: entries(logprobs["refusal"]), ...(reasoning !== null && { reasoning_content: reasoning }) };
 }
 
 function entries(list: Json | undefined): Json {

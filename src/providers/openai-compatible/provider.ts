@@ -34,6 +34,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     keyVariables: row.keyVariables,
     credentials: row.credentials ?? ["key"],
     settings: row.settings ?? [],
+    ...(row.requestIds !== undefined && { requestIds: row.requestIds }),
     inlines: inlinedBlocks(row),
     ...(row.catalogue !== undefined && { catalogue: row.catalogue }),
     ...(row.listed !== undefined && { listed: row.listed }),

@@ -30,6 +30,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly settings?: readonly ProviderSetting[];
   /** Absent: a key. The first is what `api_key` is taken for. */
   readonly credentials?: readonly CredentialForm[];
+  /** Headers with the vendor's own id of a request. Absent: `x-request-id`. */
+  readonly requestIds?: readonly string[];
   /** Blocks that the vendor takes as data only: the gateway fetches their addresses. */
   readonly inlines?: readonly BlockType[];
   /** Environment variables with the key, the one for error messages first. Empty: needs no key. */

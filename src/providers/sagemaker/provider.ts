@@ -15,6 +15,7 @@ import { openPayloadStream } from "./payload-stream.ts";
 const SCOPE: SigningScope = { service: "sagemaker", regionOfHost: /^runtime\.sagemaker(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/ };
 
 const container = openAICompatibleProvider({
+  requestIds: ["x-amzn-requestid"],
   id: "sagemaker",
   label: "Amazon SageMaker",
   docs: "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html",

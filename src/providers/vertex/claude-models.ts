@@ -10,6 +10,7 @@ import { conversation } from "../anthropic/conversation.ts";
 import { decodeResponse } from "../anthropic/decode-response.ts";
 import { openStream } from "../anthropic/decode-stream.ts";
 import { dialect } from "../anthropic/dialect.ts";
+import { LEFT_OUT_EMPTY } from "../anthropic/encode-messages.ts";
 import { encodeMessagesBody, headersWithBetas } from "../anthropic/encode-request.ts";
 import { factsOf, type ModelFacts } from "../anthropic/models.ts";
 import type { EncodedRequest } from "../provider.ts";
@@ -69,6 +70,7 @@ export const claudeModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
   encodeRequest,
   decodeResponse,
   openStream,
+  leavesOutEmpty: () => LEFT_OUT_EMPTY,
   dialect,
   conversation: () => conversation,
   capabilities: {

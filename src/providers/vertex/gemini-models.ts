@@ -7,6 +7,7 @@ import { capabilities as geminiCapabilities, MODEL_EXCEPTIONS } from "../gemini/
 import { conversation } from "../gemini/conversation.ts";
 import { decodeResponse } from "../gemini/decode-response.ts";
 import { openStream } from "../gemini/decode-stream.ts";
+import { LEFT_OUT_EMPTY } from "../gemini/encode-contents.ts";
 import { encodeBody } from "../gemini/encode-body.ts";
 import { encodeServiceTier, mappedNames } from "../gemini/encode-params.ts";
 import { renamedFunctions } from "../gemini/encode-tools.ts";
@@ -52,6 +53,7 @@ export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
   encodeRequest,
   decodeResponse,
   openStream,
+  leavesOutEmpty: () => LEFT_OUT_EMPTY,
   conversation: () => conversation,
   dialect: { ...PLAIN_DIALECT, messageRules: ["gs_address"], tools: Object.keys(VERTEX.tools), toolChoices: ["allowed_tools"] },
   capabilities: {

@@ -1,7 +1,7 @@
 // Google Vertex AI: one provider for Gemini, Claude, Mistral and open models, each in its own wire form, picked by the model's name.
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
 import type { CapabilityTable } from "../../core/capability.ts";
-import type { ChatRequest } from "../../core/chat.ts";
+import type { ChatRequest, MessageRole } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
@@ -53,8 +53,12 @@ function joined(pick: (dialect: Dialect) => readonly string[]): readonly string[
   return [...new Set(Object.values(FORMS).flatMap(({ dialect }) => pick(dialect)))];
 }
 
+const NO_ROLE: ReadonlySet<MessageRole> = new Set();
+
 export const vertex: Provider = {
   ...PLAIN_PROVIDER,
+  requestIds: ["request-id", "x-request-id"],
+  leavesOutEmpty: (model) => modelsLike(model).leavesOutEmpty?.(model) ?? NO_ROLE,
   id: "vertex",
   vendor: "gcp.vertex_ai",
   catalogue: "google",

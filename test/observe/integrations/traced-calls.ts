@@ -9,7 +9,7 @@ export const CALL_SPAN = "00f067aa0ba902b7";
 
 export function attemptOf(parts: Partial<Attempt> = {}): Attempt {
   return {
-    provider: "mine", vendor: "openai", model: "gpt-4o", round: 1, startMs: 2, spanId: "a".repeat(16), usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }, usageSource: "provider", status: 200, code: null, nativeCode: null, retryAfterMs: null,
+    provider: "mine", vendor: "openai", model: "gpt-4o", round: 1, startMs: 2, spanId: "a".repeat(16), usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }, usageSource: "provider", status: 200, code: null, toldModel: null, requestId: null, nativeCode: null, retryAfterMs: null,
     headMs: 30, firstContentMs: 52, totalMs: 90, ...parts,
   };
 }

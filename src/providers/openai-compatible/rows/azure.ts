@@ -61,6 +61,7 @@ export const azure: OpenAICompatibleRow = {
   verified: { source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", date: "2026-11-20" },
   conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", { assistant: ["annotations"], tool: ["name"] }),
   auth: { header: "api-key", prefix: "" },
+  requestIds: ["apim-request-id", "x-request-id"],
   cells: { ...openai.cells, reasoning_effort: { support: "native", note: "not with old api_versions" }, max_completion_tokens: { support: "native", note: "not with api_versions before 2024-09" } },
   rewrites: { deployment_id: deployment },
   // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/references/on-your-data: it names an address and may hold a key
@@ -98,6 +99,7 @@ export const azureAi: OpenAICompatibleRow = {
   verified: { source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", date: "2026-11-20" },
   conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference", { assistant: ["annotations"] }),
   auth: { header: "api-key", prefix: "" },
+  requestIds: ["apim-request-id", "x-request-id"],
   lacks: ["web_search_options", "video_url"],
   cells: Object.fromEntries(BEYOND_MODELS.map((name) => [name, { support: "native", note: "by model; beyond the common schema of /models" } as const])),
   rewrites: { stop: stopAsList },

@@ -58,6 +58,7 @@ export const mistral: OpenAICompatibleRow = {
   label: "Mistral AI",
   docs: "https://docs.mistral.ai/api/endpoint/chat",
   baseUrl: "https://api.mistral.ai/v1",
+  requestIds: ["mistral-correlation-id", "x-kong-request-id"],
   keyVariables: ["MISTRAL_API_KEY"],
   verified: { source: "https://github.com/mistralai/client-python", date: "2026-11-20" },
   conversation: { source: "https://github.com/mistralai/client-python", assistant: ["prefix"], tool: ["name"], calls: ["index"], parts: { file: ["file_id"] } },

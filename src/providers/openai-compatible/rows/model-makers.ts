@@ -70,6 +70,7 @@ const deepseek: OpenAICompatibleRow = {
   label: "DeepSeek",
   docs: "https://api-docs.deepseek.com/api/create-chat-completion",
   baseUrl: "https://api.deepseek.com",
+  requestIds: ["x-ds-trace-id"],
   keyVariables: ["DEEPSEEK_API_KEY"],
   verified: { source: "https://api-docs.deepseek.com/api/create-chat-completion", date: "2026-11-20" },
   conversation: likeOpenAI("https://api-docs.deepseek.com/api/create-chat-completion", { assistant: ["prefix"], calls: ["index"] }),
