@@ -5,6 +5,8 @@ import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
 import { type BudgetWatch, openBudgetWatch } from "./admission/budget-watch.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
+import { rebuiltBudgets } from "./admission/rebuilt-budgets.ts";
+import type { LimitSet } from "./core/limit.ts";
 import { tellThreshold } from "./admission/tell-threshold.ts";
 import { thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
@@ -41,7 +43,7 @@ import { type OpenEvents, openEvents } from "./observe/webhooks/open-events.ts";
 import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
-import { type CountKeeper, openLimitCounts } from "./store/limit-counts.ts";
+import { type LimitCounts, openLimitCounts } from "./store/limit-counts.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
 import { noLedger } from "./store/ledger.ts";
@@ -118,7 +120,7 @@ async function openAll(ground: Ground): Promise<Gateway> {
   });
   const targets = () => targetStandings(routing, systemClock.monotonic());
   const metrics = openGatewayMetrics(source, { targets, limits: () => limits, budgets: () => budgets, ...records, ...outside, ...telling });
-  const limits = await openLimits(ground, records, metrics.limitStoreAnswered);
+  const limits = await openLimits(ground, records, source.current().limitRules, metrics.limitStoreAnswered);
   const budgets = openBudgetWatch(limits, () => source.current());
   source.subscribe(({ toolServers }) => outside.toolServers.configured(toolServers.keys));
   source.subscribe(() => telling.events.nudge());
@@ -262,7 +264,7 @@ interface Records {
   readonly contentLog: ContentLog;
   readonly ledger: OpenLedger;
   /** Of limits that are counted in this process alone. */
-  readonly keeper: CountKeeper | null;
+  readonly keeper: LimitCounts | null;
   /** As CountedOptions of the ledger; limits are opened after it. */
   readonly counting: { kept?: () => () => boolean };
 }
@@ -323,9 +325,14 @@ async function openTelling({ options, configFile, log, closing }: Ground, { sour
 }
 
 /** In memory, or where all replicas count: that driver is loaded only then. */
-async function openLimits({ options: { dataFolder, limitStore }, log, closing, onFault }: Ground, { keeper, ledger, counting }: Records, onAnswered: (seconds: number) => void): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
+async function openLimits({ options: { dataFolder, limitStore }, log, closing, onFault }: Ground, { calls, keeper, ledger, counting }: Records, rules: LimitSet, onAnswered: (seconds: number) => void): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) {
-    const inMemory = openMemoryLimits({ clock: systemClock, keeper, journalled: ledger.counts, laterJournalled: () => ledger.laterCounts(), onFault });
+    const rebuilt = keeper?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];
+    if (rebuilt.length > 0) log.warn({ source: "limits", accounts: rebuilt.length }, "there was no file of what limits have counted: budgets are counted from the rows of calls");
+    // what the journal says last of an account is later than its rows
+    const inMemory = openMemoryLimits({ clock: systemClock, keeper, journalled: [...rebuilt, ...ledger.counts], laterJournalled: () => ledger.laterCounts(), onFault });
+    // a disk that took none of it leaves them to be counted again
+    if (keeper?.isNew === true && (rebuilt.length === 0 || keeper.read().length > 0)) keeper.known();
     counting.kept = () => inMemory.kept();
     closing.beside(() => inMemory.close());
     return inMemory;

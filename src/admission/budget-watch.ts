@@ -55,7 +55,7 @@ export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: 
           const standing = await within(limits.standing({ rule, value: seen.value }));
           if (standing === null) return null;
           seen.after = standing.used;
-          return { budget: id, used: standing.limit === 0 ? 1 : standing.used / standing.limit };
+          return { budget: id, name: rule.name, used: standing.limit === 0 ? 1 : standing.used / standing.limit };
         }),
       );
       return asked.filter((standing) => standing !== null);

@@ -228,7 +228,9 @@ class MemoryLimits implements MemoryLimitStore {
     if (!keeper.hold()) this.#beside = new Map(rows.map(({ rule, value, state }) => [`${rule}\n${value}`, stateOf(state)]));
     const { dropped, later } = restoreAll(rows, journalled, this.#rules, this.#times(), (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)));
     for (const entry of later) this.#keepLater(entry);
-    if (this.#beside === null) keeper.write(dropped);
+    if (this.#beside !== null) return;
+    keeper.write(dropped);
+    this.#keep(later.length);
   }
 
   /** The other process has ended: what it counted since both ran is counted here as well. */

@@ -134,7 +134,7 @@ function endOf({ endsMs }: Count): number | null {
 }
 
 /** Its beginning and its end. */
-function periodAt(window: Count["window"], wallMs: number): readonly [number, number] {
+export function periodAt(window: Count["window"], wallMs: number): readonly [number, number] {
   switch (window) {
     case "day": {
       const begins = Math.floor(wallMs / DAY_MS) * DAY_MS;

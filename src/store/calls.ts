@@ -165,7 +165,7 @@ export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "proje
 export interface SpentQuery extends CallScope {
   /** What began before is left out. Any moment. */
   readonly sinceMs: number;
-  readonly by: readonly AccountDimension[];
+  readonly by: readonly (AccountDimension | "tenant" | "project")[];
 }
 
 export interface Spent {

@@ -35,16 +35,29 @@ export interface CountKeeper {
   close(): void;
 }
 
-/** Throws StoreError where the file cannot be opened or is none of ours. */
-export function openLimitCounts(file: string): CountKeeper {
+/** The file of a data folder. */
+export interface LimitCounts extends CountKeeper {
+  /** There was no file, or nothing in it, and `known` has not been called since: what was counted before is not known from here. */
+  readonly isNew: boolean;
+  /** The file holds all that was counted. */
+  known(): void;
+}
+
+/** The version of a file in which what was counted before it was made is missing, or is not. Files of earlier releases have 0. */
+const UNKNOWN = 1;
+const KNOWN = 2;
+
+/** Throws StoreError where the file cannot be opened, is damaged, or is none of ours. */
+export function openLimitCounts(file: string): LimitCounts {
   try {
     return openCounts(file);
   } catch (fault) {
-    throw new StoreError("unusable", `What limits have counted cannot be read from ${file}: ${fault instanceof Error ? fault.message : String(fault)}. Without the file everything is counted from nothing.`, fault);
+    const words = fault instanceof Error ? fault.message : String(fault);
+    throw new StoreError("unusable", `What limits have counted cannot be read from ${file}: ${words}. Move ${file}, ${file}-wal and ${file}-shm to another place and start again: budgets are then counted from the rows of calls, and limits that slide from nothing.`, fault);
   }
 }
 
-function openCounts(file: string): CountKeeper {
+function openCounts(file: string): LimitCounts {
   // SQLite would make it readable by others, and gives the files beside it the rights of this one
   closeSync(openSync(file, "a", OWNERS_FILE));
   const database = new Database(file, { create: true, strict: true });
@@ -52,8 +65,14 @@ function openCounts(file: string): CountKeeper {
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = NORMAL");
   database.run("PRAGMA busy_timeout = 50");
+  if (database.query("SELECT 1 FROM sqlite_master WHERE name = 'limit_count'").get() === null) database.run(`PRAGMA user_version = ${UNKNOWN}`);
+  const isNew = database.query<{ readonly user_version: number }, []>("PRAGMA user_version").get()!.user_version === UNKNOWN;
   database.run("CREATE TABLE IF NOT EXISTS limit_count (rule TEXT NOT NULL, value TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (rule, value)) WITHOUT ROWID");
   const put = database.query<unknown, [string, string, string]>("INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state");
+  // damage is found now, and not where a count is asked for
+  for (const { state } of database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all()) JSON.parse(state ?? "null");
+  const { quick_check: verdict } = database.query<{ readonly quick_check: string }, []>("PRAGMA quick_check(1)").get()!;
+  if (verdict !== "ok") throw new Error(verdict);
   let lock: FolderLock | null = lockFile(`${file}.lock`);
   const drop = database.query<unknown, [string, string]>("DELETE FROM limit_count WHERE rule = ?1 AND value = ?2");
   const writeAll = database.transaction((rows: readonly KeptCount[]) => {
@@ -63,6 +82,8 @@ function openCounts(file: string): CountKeeper {
     }
   });
   return {
+    isNew,
+    known: () => database.run(`PRAGMA user_version = ${KNOWN}`),
     read: () => database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all(),
     keptAtMs: () => (database.query<{ readonly stamp: number | null }, []>("SELECT max(json_extract(state, '$.stamp')) AS stamp FROM limit_count").get()?.stamp ?? 0) / 1000,
     hold: () => (lock ??= lockFile(`${file}.lock`)) !== null,

@@ -61,6 +61,11 @@ describe("figures between two readings", () => {
   });
 });
 
+test("budgets go by their names, and by their ids as well where two have the same", () => {
+  const metrics = ['{budget="bud_1",name="monthly"} 0.5', '{budget="bud_2",name="monthly"} 0.25', '{budget="bud_3",name="daily"} 0.75', '{budget="bud_4"} 0.1'].map((each) => `dragoman_budget_used_ratio${each}`);
+  expect(figuresOf(reading(0, []), reading(1000, metrics)).budgets.map(({ budget }) => budget)).toEqual(["daily", "monthly (bud_1)", "monthly (bud_2)", "bud_4"]);
+});
+
 describe("the picture", () => {
   const many = Array.from({ length: 40 }, (_, index) => calls(`a-model-with-quite-a-long-name-${index}`, 200, 40 - index));
   const others = [

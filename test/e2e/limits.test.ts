@@ -1,9 +1,9 @@
 // Limits of the real process: two hundred calls at once over sockets, and what is left of the counts when the process ends, in order and by SIGKILL.
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-limits-e2e-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -60,7 +60,8 @@ test("[d4.2 d11.2] calls that were under way when the process was killed stay ch
   const token = first.firstToken!;
   const [, before] = await left(first, token);
   for (let index = 0; index < 20; index++) call(first, token, { model: "sandbox:slow-30000", user: "ann", max_tokens: 100 }).catch(() => {});
-  await Bun.sleep(40);
+  const inFlight = async (): Promise<number> => Number(/^dragoman_calls_in_flight (\d+)/m.exec(await (await fetch(`${first.url}/metrics`)).text())?.[1]);
+  while ((await inFlight()) < 20) await Bun.sleep(10);
   await first.stop("SIGKILL");
   const second = await startGateway(options);
   try {
@@ -135,5 +136,46 @@ projects:
     } finally {
       await second.stop();
     }
+  }, 60_000);
+});
+
+describe("the file of the counts", () => {
+  const BUDGETS = `
+projects:
+  default:
+    budgets:
+      all: {tokens: 1000000, window: total}
+      each: {tokens: 1000000, window: month, scope: {user: "*"}}
+`;
+  test.each([["in order", "SIGTERM"], ["by SIGKILL", "SIGKILL"]] as const)("[d4.2 d11.2] is removed after an end %s: budgets go on from the rows of calls, and not from nothing", async (_, signal) => {
+    const options = { config: BUDGETS, dataFolder: join(folder, `removed-${signal}`) };
+    const first = await startGateway(options);
+    const token = first.firstToken!;
+    let before = 0;
+    for (let n = 0; n < 5; n++) before = (await left(first, token))[1]!;
+    await first.stop(signal);
+    for (const end of ["", "-wal", "-shm"]) rmSync(join(options.dataFolder, `limits.sqlite${end}`), { force: true });
+    const each = (1_000_000 - before) / 5;
+    for (const round of [1, 2]) {
+      const next = await startGateway(options);
+      try {
+        expect((await left(next, token))[1]).toBe(before - round * each);
+      } finally {
+        await next.stop("SIGKILL");
+      }
+    }
+  }, 60_000);
+
+  test("[d4.2] is damaged: the start is refused, names the file and says how to go on", async () => {
+    const dataFolder = join(folder, "damaged");
+    const first = await startGateway({ config: BUDGETS, dataFolder });
+    await left(first, first.firstToken!);
+    await first.stop();
+    const file = join(dataFolder, "limits.sqlite");
+    writeFileSync(file, Buffer.alloc(20_000, "no database at all "));
+    const { code, stderr } = await runCli(["serve", "--port", "0", "--data", dataFolder]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(file);
+    expect(stderr).toMatch(/Move .* and start again: budgets are then counted from the rows of calls/);
   }, 60_000);
 });

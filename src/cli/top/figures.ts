@@ -67,7 +67,8 @@ export interface Figures {
   readonly processors: number;
   readonly routes: readonly RouteFigures[];
   readonly targets: readonly TargetFigures[];
-  readonly budgets: readonly { readonly budget: string; readonly used: number }[];
+  /** By name; where several have the same, with its id. */
+  readonly budgets: readonly { readonly budget: string; readonly id: string; readonly used: number }[];
   readonly integrations: readonly IntegrationFigures[];
   readonly tools: readonly ToolFigures[];
   /** As `/readyz?verbose` says them. */
@@ -155,7 +156,7 @@ export function figuresOf(before: Reading, after: Reading): Figures {
     processors: of.rate("process_cpu_seconds_total"),
     routes: routesOf(of),
     targets: targetsOf(of, standing),
-    budgets: [...(after.metrics.get("dragoman_budget_used_ratio")?.values() ?? [])].map(({ labels, value }) => ({ budget: labels["budget"]!, used: value })).toSorted((a, b) => b.used - a.used),
+    budgets: budgetsOf(of),
     integrations: integrationsOf(of),
     tools: of.values("dragoman_tool_runs_total", "server").map((server) => ({ server, runs: of.rate("dragoman_tool_runs_total", (labels) => labels["server"] === server), failed: of.rate("dragoman_tool_runs_total", (labels) => labels["server"] === server && labels["outcome"] !== "ok") })).toSorted((a, b) => b.runs - a.runs),
     database: standing["database"] ?? null,
@@ -200,6 +201,13 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
   const sorted = busiest(targets, ({ target }) => target);
   // what is left alone is what somebody looks for
   return [...sorted.filter(isLeftAlone), ...sorted.filter((target) => !isLeftAlone(target))];
+}
+
+/** A gateway of an earlier release tells no names. */
+function budgetsOf(of: Between): Figures["budgets"] {
+  const told = of.samples("dragoman_budget_used_ratio").map(({ labels, value }) => ({ id: labels["budget"]!, name: labels["name"] ?? labels["budget"]!, used: value }));
+  const isShared = (name: string): boolean => told.filter((each) => each.name === name).length > 1;
+  return told.map(({ id, name, used }) => ({ budget: isShared(name) ? `${name} (${id})` : name, id, used })).toSorted((a, b) => b.used - a.used);
 }
 
 function integrationsOf(of: Between): readonly IntegrationFigures[] {

@@ -6,6 +6,7 @@ import { bounded, MOST } from "./labels.ts";
 /** How full a budget is: of all that has an account of its own under it, the fullest. */
 export interface BudgetStanding {
   readonly budget: string;
+  readonly name: string;
   /** 1: all of it is used. */
   readonly used: number;
 }
@@ -24,11 +25,11 @@ export function openRuleMeters(registry: Registry, budgets: () => Promise<readon
   const policyEffects = new Counter({ name: "dragoman_policies_total", help: "Calls in which a policy spoke, by what it did or would have done.", labelNames: ["policy", "effect"], registers });
   const thresholds = new Counter({ name: "dragoman_budget_thresholds_total", help: "Thresholds that budgets have reached.", labelNames: ["budget"], registers });
   new Gauge({
-    name: "dragoman_budget_used_ratio", help: "How much of a budget is used and reserved, 1 for all of it: of the account under it that was fullest when it was last charged here.", labelNames: ["budget"], registers,
+    name: "dragoman_budget_used_ratio", help: "How much of a budget is used and reserved, 1 for all of it: of the account under it that was fullest when it was last charged here.", labelNames: ["budget", "name"], registers,
     async collect() {
       const standings = await budgets();
       this.reset();
-      for (const { budget, used } of standings.slice(0, MOST.rule)) this.set({ budget: nameOf(budget) }, used);
+      for (const { budget, name, used } of standings.slice(0, MOST.rule)) this.set({ budget: nameOf(budget), name }, used);
     },
   });
   return {
