@@ -383,7 +383,7 @@ describe("a restart", () => {
   test("a file that is none of ours is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);
     writeFileSync(file, "no database, and long enough to be looked at as one".repeat(100));
-    expect(() => openLimitCounts(file)).toThrow(/What limits have counted cannot be read from .*: .* Without the file everything is counted from nothing/);
+    expect(() => openLimitCounts(file)).toThrow(/What limits have counted cannot be read from .*: .* Move .* and start again/);
   });
   test("an event that was told is not told again", () => {
     const file = join(folder, `${++files}.sqlite`);

@@ -137,7 +137,7 @@ describe("against a running gateway", () => {
     expect(told.routes.map(({ route }: any) => route).toSorted()).toEqual(["direct", "fast"]);
     const echo = told.targets.find(({ target }: any) => target === "sandbox:echo");
     expect([echo.calls > 0, echo.failed, echo.tokens > 0, echo.first_token_ms.p50 > 0]).toEqual([true, 0, true, true]);
-    expect(told.budgets).toEqual([{ budget: "file.budgets.money", used: expect.any(Number) }]);
+    expect(told.budgets).toEqual([{ budget: "money", id: "file.budgets.money", used: expect.any(Number) }]);
   });
   test("--once is text without a terminal's codes", async () => {
     const { code, stdout } = await underLoad(runCli(["top", "--url", gateway.url, "--once", "--interval", "0.3"]));

@@ -29,6 +29,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   server: { values: "Label of a registered tool server; `other`: one that a call brought.", most: MOST.server },
   limit: { values: "Id of a limit or budget.", most: MOST.rule },
   budget: { values: "Id of a budget.", most: MOST.rule },
+  name: { values: "Name of the budget beside its id.", most: MOST.rule },
   rule: { values: "Id of a limit or budget, name of a policy, or `none`.", most: MOST.rule },
   policy: { values: "Name of a policy.", most: MOST.rule },
   effect: { values: "`denied`, `would_deny`, `masked`, `failed`.", most: null },
