@@ -24,7 +24,14 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
 
 function withoutKey(decoder: StreamDecoder, key: string): StreamDecoder {
   const texts = new StreamTexts(key);
-  const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => (chunks.length === 0 ? chunks : chunks.map((chunk) => texts.chunk(chunk)));
+  const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
+    let changed: ChatChunk[] | null = null;
+    for (let at = 0; at < chunks.length; at++) {
+      const chunk = texts.chunk(chunks[at]!);
+      if (chunk !== chunks[at]) (changed ??= [...chunks])[at] = chunk;
+    }
+    return changed ?? chunks;
+  };
   return {
     ...(decoder.isPlainText !== undefined && { isPlainText: decoder.isPlainText }),
     push: (event) => clean(decoder.push(event)),
@@ -35,11 +42,13 @@ function withoutKey(decoder: StreamDecoder, key: string): StreamDecoder {
 /** Each string of a delta is a text of its own, by the place where it stands. */
 class StreamTexts {
   readonly #key: string;
+  readonly #beginning: string;
   readonly #fallback: readonly number[];
   readonly #watches = new Map<string, KeyWatch>();
 
   constructor(key: string) {
     this.#key = key;
+    this.#beginning = key.slice(0, 2);
     this.#fallback = fallbackOf(key);
   }
 
@@ -94,8 +103,8 @@ class StreamTexts {
   }
 
   #text(text: string, owner: string, name: string): string {
-    // nearly always
-    if (this.#watches.size === 0 && !text.includes(this.#key[0]!)) return text;
+    // nearly always: the key can neither begin in it nor go on from before
+    if (this.#watches.size === 0 && !text.includes(this.#beginning) && text.charCodeAt(text.length - 1) !== this.#key.charCodeAt(0)) return text;
     const place = `${owner}.${name}`;
     const known = this.#watches.get(place);
     const watch = known ?? new KeyWatch(this.#key, this.#fallback);

@@ -40,6 +40,16 @@ describe("fetch upstream", () => {
     }
   });
 
+  test("[d2.9] behind a proxy too no connection serves two partitions, and one that is framed wrongly is not used again", async () => {
+    await using proxy = await rawServer((socket, { connection, number }) => void socket.write(number === 9 ? "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n" : plain(String(connection))));
+    const client = createFetchUpstream({ proxy: `http://127.0.0.1:${proxy.port}` });
+    const on = async (partition: string): Promise<string> => post(client, "http://provider.example/v1", { partition });
+    const seen: string[] = [];
+    for (let round = 0; round < 4; round++) for (const partition of ["a", "b"]) seen.push(await on(partition));
+    expect(seen).toEqual(["1", "2", "1", "2", "1", "2", "1", "2"]);
+    expect([await on("a"), await on("a"), await on("b")]).toEqual(["", "3", "2"]);
+  });
+
   test("a request that fetch itself refuses is an error of ours, no fault of the provider", async () => {
     const call = { connectTimeoutMs: 500, firstByteTimeoutMs: 500, betweenBytesTimeoutMs: 500, signal: new AbortController().signal, partition: "p" };
     const outcome = await createFetchUpstream()
