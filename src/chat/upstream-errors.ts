@@ -24,6 +24,8 @@ const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = { authe
 /** Told when a provider names no time: clients of the field give up at once without one. */
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MAX_MESSAGE = 2000;
+/** Of a provider's words so much is looked through, which takes about a millisecond; less of it is told. */
+const MAX_WORDS = 16 * 1024;
 const MAX_FIELD = 200;
 
 export interface FailureContext {
@@ -94,7 +96,8 @@ function namedField({ param }: UpstreamFailure, target: Target): string | null {
 
 /** A provider's words without any secret of the credential and without an address that the operator or the caller configured. */
 export function redacted(text: string, target: Target): string {
-  let clean = target.credential === null ? text : withoutSecrets(text, secretsOf(target.credential));
+  const words = text.length > MAX_WORDS ? text.slice(0, MAX_WORDS) : text;
+  let clean = target.credential === null ? words : withoutSecrets(words, secretsOf(target.credential));
   const { host, hostname } = new URL(target.baseUrl);
   if (/[.:]/.test(host)) clean = clean.replaceAll(host, "[host]");
   if (hostname.includes(".")) clean = clean.replaceAll(hostname, "[host]");
