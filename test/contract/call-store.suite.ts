@@ -7,7 +7,7 @@ import { tagOf } from "../../src/store/call-tags.ts";
 import { parseJson } from "../../src/wire/json.ts";
 import type { CallFilter, CallStore, CallSummary, UsageDimension, UsageQuery, UsageRow, UsageSums } from "../../src/store/calls.ts";
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
-import type { LedgerRow } from "../../src/store/ledger.ts";
+import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import { DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";
 
@@ -54,6 +54,28 @@ function onceSuite(newStore: NewStore): void {
       expect(await totals(calls)).toMatchObject({ calls: 252n, promptTokens: 25_200n, costNanoUsd: 252_000n });
       expect(await totals(calls, { endUser: "eve" })).toMatchObject({ calls: 125n });
       await calls.ingest([]);
+    });
+
+    test("[d11.2] how far a journal was taken is kept with the rows, for each run, and does not go back with a batch that is late", async () => {
+      const calls = await newStore();
+      const at = (run: string, segment: number, offset: number, rows: number): ShippedPlace => ({ journal: "j", run, segment, offset, rows, lastMs: DAY_ONE + rows });
+      expect(await calls.places("j", ["one"])).toEqual([]);
+      await calls.ingest([rowOf()], at("one", 3, 100, 1));
+      await calls.ingest([rowOf(), rowOf()], at("one", 4, 50, 3));
+      // it was given up for lost, and is committed now
+      await calls.ingest([rowOf()], at("one", 3, 200, 2));
+      await calls.ingest([rowOf()], at("two", 5, 10, 4));
+      await calls.ingest([rowOf()]);
+      await calls.ingest([rowOf()], { ...at("one", 9, 9, 1), journal: "a copy" });
+      const all = await calls.places("j", ["one", "nothing is known of it"]);
+      expect(all).toContainEqual(at("two", 5, 10, 4));
+      expect(all).toContainEqual(at("one", 4, 50, 3));
+      expect(all).toContainEqual({ ...at("one", 9, 9, 1), journal: "a copy" });
+      expect(all).toHaveLength(3);
+      // rows that are not taken do not move it either
+      const broken = { ...rowOf(), get record(): never { throw new Error("no record"); }, bytes: Buffer.from("{"), text: "{" };
+      await calls.ingest([broken], at("two", 6, 10, 5)).then(() => expect.unreachable(), () => {});
+      expect(await calls.places("j", [])).toEqual([at("two", 5, 10, 4)]);
     });
 
     test("[d11.2] a settled row takes the place of one that was charged with its reservation, and the sums are corrected", async () => {
