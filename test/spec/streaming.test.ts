@@ -27,6 +27,15 @@ describe("chunks", () => {
     expect(text.endsWith("\n\ndata: [DONE]\n\n")).toBe(true);
   });
 
+  test.each([["one choice", {}], ["a usage chunk", { stream_options: { include_usage: true } }], ["two choices", { n: 2 }]] as const)("[d8.1] route and trace id stand on the first chunk and on the last one before [DONE]: %s", async (_, ask) => {
+    const second = HELLO.slice(1, 4).map((event) => ({ ...(event as Record<string, any>), choices: (event as Record<string, any>)["choices"].map((choice: object) => ({ ...choice, index: 1 })) }));
+    const { events, text, stub } = await play([...HELLO.slice(0, -1), ...("n" in ask ? second : []), usageChunk()], { ask });
+    const told = { route: "direct", x_gateway_trace_id: stub.records[0]!.traceId };
+    expect(events[0]).toMatchObject(told);
+    expect(events.at(-1)).toMatchObject(told);
+    expect(text.split("\n\n").at(-3)).toBe(`data: ${JSON.stringify(events.at(-1))}`);
+  });
+
   test("[d8.1] are the same in the sandbox, which needs no provider", async () => {
     const response = await stubGateway().chat({ model: "sandbox:echo", messages: ASK.messages, stream: true });
     const read = readStream(await response.text());
