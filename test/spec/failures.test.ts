@@ -61,6 +61,11 @@ describe("each row", () => {
       const second = await asked(further, { route: "r", ...fields, num_retries: 0 });
       expect(without({ targets: further.upstream.targets(), status: second.status })).toEqual({ targets: takesFurtherTargets ? ["up0", "up1"] : ["up0"], isAnswered: takesFurtherTargets });
 
+      // the same where the request names the target beside its route
+      const beside = routedGateway([routeOf("r", ["up0:m", "up1:m"])], { up0: [fault] });
+      await asked(beside, { route: "r", ...fields, model: "up0:m", num_retries: 0 });
+      expect(beside.upstream.targets()).toEqual(takesFurtherTargets ? ["up0", "up1"] : ["up0"]);
+
       // the request's own, and those of its route
       for (const [routes, own] of [[[], { model: "up0:m", fallbacks: ["up2:m"] }], [[routeOf("r", ["up0:m"], { fallbacks: ["up2:m"] })], { route: "r" }]] as const) {
         const falling = routedGateway(routes, { up0: [fault] });
