@@ -31,7 +31,7 @@ What the words in the tables mean:
 Where a cell names values or a range, others are refused with 400 \`unsupported_value\`. Some models of a provider differ: the first line below "By model" whose
 pattern matches the model's name and that names the parameter decides. \`dragoman params <id>:<model_name>\` prints the result for one model.
 
-Members of messages, content parts and calls that a provider does not take are left out of what it is sent, without \`drop_params\`, and named in
+Members of messages, content parts, calls and tools that a provider does not take are left out of what it is sent, without \`drop_params\`, and named in
 \`x-gateway-dropped-params\` without their place: \`messages[].name\`, \`messages[].content[].cache_control\`, \`messages[].tool_calls[].extra_content\`. What each takes stands in its
 section: those that every conversation has (role, content, calls, the ids of calls) are not repeated there.
 
@@ -94,7 +94,7 @@ function facts(provider: Provider): string {
 /** For a model that no exception of the provider's names. */
 function conversationFacts(provider: Provider): string {
   const { id, baseUrl } = provider;
-  const { source, messages, parts, calls, functions, extraContent } = provider.conversation({ providerId: id, family: id, model: "some-model", baseUrl: baseUrl ?? "", credential: null, settings: {}, facts: UNKNOWN_FACTS, headers: {}, guardedField: null, isCallersAddress: false, sharesConnections: false });
+  const { source, messages, parts, calls, functions, tools, extraContent } = provider.conversation({ providerId: id, family: id, model: "some-model", baseUrl: baseUrl ?? "", credential: null, settings: {}, facts: UNKNOWN_FACTS, headers: {}, guardedField: null, isCallersAddress: false, sharesConnections: false });
   const named = (what: string, members: Members, usual: readonly string[] = []): readonly string[] => {
     const own = members === "any" ? ["any"] : [...members].filter((name) => !usual.includes(name));
     return own.length === 0 ? [] : [`${what}: ${members === "any" ? "any" : codeList(own)}`];
@@ -106,6 +106,7 @@ function conversationFacts(provider: Provider): string {
     ...named("tool", messages.tool, ["tool_call_id"]),
     ...[...Map.groupBy(parts, ([, members]) => JSON.stringify(members === "any" ? "any" : [...members].filter((name) => name !== "source")))].flatMap(([, alike]) => named(`parts of type ${codeList(alike.map(([type]) => type))}`, alike[0]![1], ["source"])),
     ...named("calls", calls),
+    ...named("tools", tools),
     ...named("functions of calls", functions, ["name", "arguments"]),
     ...(extraContent.length === 0 ? [] : [`${code("extra_content")} of ${codeList(extraContent)}`]),
   ];

@@ -1,4 +1,4 @@
-// Fits a conversation to its target (decisions 6.10): members of messages, content parts and calls that the provider has no place for are left out, and
+// Fits a conversation to its target (decisions 6.10): members of messages, content parts, calls and tools that the provider has no place for are left out, and
 // named. Works on data alone: the provider's table of members. What is left as it was keeps its identity, so that the caller's own text can be sent.
 import type { ChatRequest, ContentPart, Message, ToolCall } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
@@ -27,14 +27,14 @@ class Left {
 
 export function fitConversation(request: ChatRequest, members: ConversationMembers): FittedConversation {
   const left = new Left();
-  if (request.held !== undefined) {
-    // the thread that holds the conversation leaves the same out of it, before it writes it
-    for (const message of request.held.skeleton) fitMessage(message, members, left);
-    return { request, left: [...left.names] };
-  }
+  const { params: { tools: offered }, held } = request;
+  // the thread that holds the conversation leaves the same out of it, before it writes it
+  for (const message of held?.skeleton ?? []) fitMessage(message, members, left);
   const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
-  if (messages === request.messages) return { request, left: NOTHING };
-  return { request: { ...request, messages, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) } }, left: [...left.names] };
+  const tools = offered === undefined ? offered : mapped(offered, (tool) => fitTool(tool, members, left));
+  const changed = [...(messages === request.messages ? NOTHING : ["messages"]), ...(tools === offered ? NOTHING : ["tools"])];
+  if (changed.length === 0) return { request, left: left.names.size === 0 ? NOTHING : [...left.names] };
+  return { request: { ...request, messages, ...(tools !== undefined && { params: { ...request.params, tools } }), source: { ...request.source, rewritten: new Set([...request.source.rewritten, ...changed]) } }, left: [...left.names] };
 }
 const NOTHING: readonly string[] = [];
 
@@ -51,12 +51,14 @@ function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
 
 function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
   const { content, tool_calls: calls } = message;
-  const fitted = fitMembers(message, ["role", "content"], members.messages[message.role], members, "messages[]", left);
+  const fitted = fitMembers(message, OF_MESSAGE, members.messages[message.role], members, "messages[]", left);
   const parts = Array.isArray(content) ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left)) : content;
   const made = Array.isArray(calls) && fitted["tool_calls"] !== undefined ? mapped(calls as readonly ToolCall[], (call) => fitCall(call, members, left)) : calls;
   if (parts === content && made === calls) return fitted as Message;
   return { ...fitted, ...(parts !== content && { content: parts }), ...(made !== calls && { tool_calls: made }) } as Message;
 }
+
+const OF_MESSAGE: readonly string[] = ["role", "content"];
 
 function fitPart(part: ContentPart, members: ConversationMembers, left: Left): ContentPart {
   const { type } = part;
@@ -75,6 +77,12 @@ function fitCall(call: ToolCall, members: ConversationMembers, left: Left): Tool
   return (named === called ? fitted : { ...fitted, function: named }) as ToolCall;
 }
 const NO_NAMES: readonly string[] = [];
+
+/** Tools of a vendor's own type are between the caller and the vendor. */
+function fitTool(tool: JsonObject, members: ConversationMembers, left: Left): JsonObject {
+  return isObject(tool) && (tool["type"] ?? "function") === "function" ? fitMembers(tool, OF_TOOL, members.tools, members, "tools[]", left) : tool;
+}
+const OF_TOOL: readonly string[] = ["type", "function"];
 
 /** `own`: what every holder of the kind has. The same object when nothing is left out. */
 function fitMembers(holder: JsonObject, own: readonly string[], taken: Members, { extraContent }: ConversationMembers, place: string, left: Left): JsonObject {

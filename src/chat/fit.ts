@@ -34,8 +34,8 @@ export function fitRequest(asked: ChatRequest, provider: Provider, target: Targe
   refuseBlocks(asked, provider, target);
   guardPassThrough(asked, provider, principal);
   const limited = withToolImages(withEmptyTold(withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal), provider, target), provider, target);
-  const { params, dropped, fates } = fitParams(limited, provider, target, settings);
   const { request, left } = fitConversation(limited, provider.conversation(target));
+  const { params, dropped, fates } = fitParams(request, provider, target, settings);
   for (const name of left) fates[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) fates[name] = "passed";

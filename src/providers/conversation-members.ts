@@ -16,6 +16,8 @@ export interface ConversationMembers {
   readonly calls: Members;
   /** Of the function in a call. */
   readonly functions: Members;
+  /** Of functions in `tools`, beside `type` and `function`. */
+  readonly tools: Members;
   /** The vendors whose data in `extra_content` of messages, parts and calls it takes back. */
   readonly extraContent: readonly string[];
 }
@@ -41,6 +43,8 @@ export interface MemberTable {
   readonly calls?: Names;
   /** Beside `name` and `arguments`. */
   readonly functions?: Names;
+  /** Of functions in `tools`. */
+  readonly tools?: Names;
   readonly extraContent?: readonly string[];
 }
 
@@ -66,6 +70,7 @@ export function conversationMembers(table: MemberTable): ConversationMembers {
     parts: new Map([...common, ...further.map(([type, names]) => [type, members(everyPart, names)] as const)]),
     calls: members(table.calls),
     functions: members(table.functions, ["name", "arguments"]),
+    tools: members(table.tools),
     extraContent,
   };
 }
@@ -76,5 +81,5 @@ function members(names: Names = [], more: readonly string[] = []): Members {
 
 /** For servers that pass over what they do not know. `extraContent` stays to be named: what one vendor packs for itself means nothing to another. */
 export function openTable(source: string, extraContent: readonly string[] = []): MemberTable {
-  return { source, system: "any", user: "any", assistant: "any", tool: "any", function: "any", everyPart: "any", calls: "any", functions: "any", extraContent };
+  return { source, system: "any", user: "any", assistant: "any", tool: "any", function: "any", everyPart: "any", calls: "any", functions: "any", tools: "any", extraContent };
 }

@@ -6,7 +6,7 @@ import type { WireExamples } from "./wire-examples.ts";
 
 export const BEDROCK_MODELS: readonly string[] = [
   "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-v2:1", "anthropic.claude-3-5-haiku-20241022-v1:0", "anthropic.claude-3-haiku-20240307-v1:0", "anthropic.claude-3-5-sonnet-20241022-v2:0",
-  "us.anthropic.claude-3-7-sonnet-20250219-v1:0", "us.anthropic.claude-opus-4-1-20250805-v1:0", "global.anthropic.claude-opus-4-5-20251101-v1:0", "us.anthropic.claude-sonnet-4-6", "us.anthropic.claude-opus-4-7",
+  "us.anthropic.claude-3-7-sonnet-20250219-v1:0", "us.anthropic.claude-opus-4-1-20250805-v1:0", "global.anthropic.claude-opus-4-5-20251101-v1:0", "us.anthropic.claude-sonnet-4-6", "us.anthropic.claude-opus-4-7", "us.anthropic.claude-opus-4-8", "us.anthropic.claude-opus-5",
   "us.anthropic.claude-opus-4-20250514-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0", "us.anthropic.claude-opus-5-5", "us.anthropic.claude-sonnet-5-5", "us.anthropic.claude-haiku-5-5", "us.anthropic.claude-fable-5-1",
   "us.anthropic.claude-mythos-5", "us.anthropic.claude-sonnet-5", "us.anthropic.claude-haiku-6", "us.amazon.nova-2-lite-v1:0", "amazon.nova-micro-v1:0", "amazon.nova-lite-v1:0", "amazon.titan-text-premier-v1:0",
   "amazon.titan-text-express-v1", "ai21.jamba-instruct-v1:0", "ai21.jamba-1-5-large-v1:0", "cohere.command-r-plus-v1:0", "cohere.command-text-v14", "meta.llama3-8b-instruct-v1:0", "us.meta.llama4-scout-17b-instruct-v1:0",

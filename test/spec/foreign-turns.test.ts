@@ -34,7 +34,7 @@ const TURNS: readonly (readonly [family: string, model: string, answer: JsonObje
   ["ollama", "qwen3", { model: "qwen3", done: true, done_reason: "stop", eval_count: 1, message: { role: "assistant", content: "So.", thinking: "Think.", tool_calls: [{ function: { name: "weather", arguments: { city: "Wien" } } }] } }],
 ];
 
-const TOOLS = [{ type: "function", function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } } }];
+const TOOLS = [{ type: "function", cache_control: { type: "ephemeral" }, function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } } }];
 const ASKED: JsonObject = { role: "user", name: "ann", content: [{ type: "text", text: "How is the weather?", cache_control: { type: "ephemeral" } }] };
 
 /** The client's second request: the first answer's message as it came, and a result for its call. */
@@ -90,6 +90,7 @@ function strangers(provider: Provider, model: string, body: JsonObject): readonl
       judge(made["function"] as JsonObject, [], table.functions, "function");
     }
   }
+  for (const tool of (body["tools"] ?? []) as readonly JsonObject[]) judge(tool, ["type", "function"], table.tools, "tool");
   return found;
 }
 
@@ -112,6 +113,7 @@ function beyondSchema(id: string, body: JsonObject): readonly string[] {
     return [
       ...beyond(message, ["role", "content", ...schema[message["role"] as "user"]]),
       ...parts.filter(({ type }) => type === "text").flatMap((part) => beyond(part, ["type", "text", ...schema.text])),
+      ...((body["tools"] ?? []) as readonly JsonObject[]).flatMap((tool) => beyond(tool, ["type", "function"])),
       ...calls.flatMap((made) => [...beyond(made, ["id", "type", "function", ...schema.call]), ...beyond(made["function"], ["name", "arguments"])]),
     ];
   });
@@ -154,7 +156,8 @@ describe("a turn with calls that one provider made, at every other", () => {
           const { assistant, user } = table.messages;
           for (const name of Object.keys(messages[1]!)) if (!["role", "content"].includes(name) && assistant !== "any" && !assistant.has(name) && name !== "extra_content" && !dropped.includes(`messages[].${name}`)) fault(`does not tell messages[].${name}`);
           if (user !== "any" && !user.has("name") !== dropped.includes("messages[].name")) fault("does not tell messages[].name");
-          if (text.includes('"cache_control"') === dropped.includes("messages[].content[].cache_control")) fault("tells the wrong of messages[].content[].cache_control");
+          for (const [place, part] of [["messages[].content[].cache_control", "messages"], ["tools[].cache_control", "tools"]] as const)
+            if (body[part] !== undefined && JSON.stringify(body[part]).includes('"cache_control"') === dropped.includes(place)) fault(`tells the wrong of ${place}`);
         }
       expect(faults).toEqual([]);
     });

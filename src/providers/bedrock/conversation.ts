@@ -12,5 +12,6 @@ export const conversation: ConversationMembers = conversationMembers({
   tool: ["cache_control", "is_error"],
   everyPart: ["cache_control"],
   parts: { image_url: DOCUMENT, file: DOCUMENT, document: DOCUMENT },
+  tools: ["cache_control"],
   extraContent: ["bedrock"],
 });

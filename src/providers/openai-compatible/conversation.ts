@@ -3,7 +3,7 @@ import type { Target } from "../../core/target.ts";
 import { conversationMembers, type ConversationMembers, type MemberTable } from "../conversation-members.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
-type Further = Pick<MemberTable, "everyPart" | "calls"> & { readonly system?: readonly string[]; readonly user?: readonly string[]; readonly assistant?: readonly string[]; readonly tool?: readonly string[] };
+type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & { readonly system?: readonly string[]; readonly user?: readonly string[]; readonly assistant?: readonly string[]; readonly tool?: readonly string[] };
 
 /** OpenAI's published schema, for itself and for vendors who say that they have it; with what a vendor names beyond that. */
 export function likeOpenAI(source: string, { system = [], user = [], assistant = [], tool = [], ...more }: Further = {}): MemberTable {

@@ -68,7 +68,7 @@ const digitalocean: OpenAICompatibleRow = {
   baseUrl: "https://inference.do-ai.run/v1",
   keyVariables: ["DIGITALOCEAN_INFERENCE_KEY", "MODEL_ACCESS_KEY", "GRADIENT_MODEL_ACCESS_KEY", "DIGITALOCEAN_ACCESS_TOKEN"],
   verified: { source: "https://github.com/digitalocean/openapi", date: "2026-11-20" },
-  conversation: likeOpenAI("https://github.com/digitalocean/openapi", { assistant: ["reasoning_content"], everyPart: ["cache_control"] }),
+  conversation: likeOpenAI("https://github.com/digitalocean/openapi", { assistant: ["reasoning_content"], everyPart: ["cache_control"], tools: ["cache_control"] }),
   lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "input_audio", "video_url", "file", "document"],
   cells: {
     reasoning_effort: { support: "native", note: "for Anthropic models a share of max_completion_tokens" },
@@ -118,7 +118,7 @@ const snowflake: OpenAICompatibleRow = {
   keyVariables: ["SNOWFLAKE_TOKEN", "SNOWFLAKE_CORTEX_PAT", "SNOWFLAKE_PAT", "SNOWFLAKE_JWT"],
   settings: [{ name: "account", variables: ["SNOWFLAKE_ACCOUNT", "SNOWFLAKE_ACCOUNT_ID"], meaning: "Identifier of the account, `organization-account`, with dashes for underscores, in the address." }],
   verified: { source: "https://docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk", date: "2026-11-20" },
-  conversation: { source: "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api", system: ["name"], user: ["name"], assistant: ["name", "reasoning_details"], everyPart: ["cache_control"] },
+  conversation: { source: "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api", system: ["name"], user: ["name"], assistant: ["name", "reasoning_details"], everyPart: ["cache_control"], tools: ["cache_control"] },
   lacks: ["modalities", "audio", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
   cells: { image_url: { support: "native", note: "data, on Claude and OpenAI models" } },
   inlines: ["image_url"],

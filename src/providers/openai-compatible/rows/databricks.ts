@@ -43,7 +43,7 @@ export const databricks: OpenAICompatibleRow = {
   baseUrlVariables: ["DATABRICKS_HOST", "DATABRICKS_API_BASE"],
   keyVariables: ["DATABRICKS_TOKEN", "DATABRICKS_API_KEY"],
   verified: { source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference", date: "2026-11-20" },
-  conversation: { source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference", everyPart: ["cache_control"] },
+  conversation: { source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference", everyPart: ["cache_control"], tools: ["cache_control"] },
   // the vendor's own variable is the workspace's host
   barePath: "/serving-endpoints",
   // usage comes on every chunk, unasked

@@ -34,7 +34,7 @@ const venice: OpenAICompatibleRow = {
   baseUrl: "https://api.venice.ai/api/v1",
   keyVariables: ["VENICE_API_KEY", "VENICE_AI_API_KEY"],
   verified: { source: "https://github.com/veniceai/api-docs", date: "2026-11-20" },
-  conversation: likeVllm("https://github.com/veniceai/api-docs", { assistant: ["reasoning_details"], tool: ["name"], everyPart: ["cache_control"] }),
+  conversation: likeVllm("https://github.com/veniceai/api-docs", { assistant: ["reasoning_details"], tool: ["name"], everyPart: ["cache_control"], tools: ["cache_control"] }),
   lacks: ["logit_bias", "prediction", "service_tier", "modalities", "audio", "safety_identifier", "file", "document"],
   cells: {
     user: { support: "native", note: "accepted without effect" },

@@ -176,7 +176,7 @@ const deepinfra: OpenAICompatibleRow = {
   baseUrl: "https://api.deepinfra.com/v1/openai",
   keyVariables: ["DEEPINFRA_TOKEN", "DEEPINFRA_API_KEY"],
   verified: { source: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1", date: "2026-11-20" },
-  conversation: likeVllm("https://docs.deepinfra.com/api-reference/openai-chat-completions-1", { system: ["cache_control"], user: ["cache_control"], assistant: ["cache_control"], tool: ["name", "cache_control"], everyPart: ["cache_control"] }),
+  conversation: likeVllm("https://docs.deepinfra.com/api-reference/openai-chat-completions-1", { system: ["cache_control"], user: ["cache_control"], assistant: ["cache_control"], tool: ["name", "cache_control"], everyPart: ["cache_control"], tools: ["cache_control"] }),
   lacks: [...OPENAI_ONLY, "logit_bias", "parallel_tool_calls", "prediction"],
   cells: { tool_choice: { support: "native", note: "a word, no named function", values: ["none", "auto", "required"] }, service_tier: { support: "native", note: "priority, on tagged models" } },
   renames: { max_completion_tokens: "max_tokens" },

@@ -149,7 +149,7 @@ const dashscope: OpenAICompatibleRow = {
   baseUrl: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
   keyVariables: ["DASHSCOPE_API_KEY", "ALIBABA_API_KEY", "QWEN_API_KEY"],
   verified: { source: "https://help.aliyun.com/zh/dashscope/qwen-api-details", date: "2026-11-20" },
-  conversation: { source: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions", assistant: ["partial"], everyPart: ["cache_control"] },
+  conversation: { source: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions", assistant: ["partial"], everyPart: ["cache_control"], tools: ["cache_control"] },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "modalities" && name !== "audio" && name !== "service_tier"), "frequency_penalty", "file"],
   cells: {
     n: { support: "native", note: "1 to 4; 1 with tools", range: [1, 4] },
