@@ -1,4 +1,4 @@
-// The composition root: the only file that names concrete drivers. Opens everything in order and closes it in reverse.
+// The composition root: opens every part of the gateway in order and closes it in reverse.
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { openLogins } from "./auth/logins.ts";
