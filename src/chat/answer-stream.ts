@@ -8,6 +8,7 @@ import type { UpstreamBody } from "../wire/upstream.ts";
 import type { Call } from "./call.ts";
 import type { StreamUnderGuards } from "./looking.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
+import { nextTurn } from "../wire/turn.ts";
 
 export interface AnswerStream {
   /**
@@ -117,7 +118,7 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
       while (!ended && failure === undefined) {
         if (turnBytes > TURN_BYTES) {
           turnBytes = 0;
-          await new Promise<void>((resume) => setImmediate(resume));
+          await nextTurn();
         }
         let bytes: Uint8Array | null;
         call.waitBegins();

@@ -21,6 +21,7 @@ import { ContentKeeper, isSampled } from "./content-keeper.ts";
 import type { CallUnderWay, ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { corsHeaders, errorResponse } from "./reply-headers.ts";
+import { nextTurn } from "../wire/turn.ts";
 
 const CLIENT_ID_MAX = 200;
 /** A client that tells its own time limit gets ours that much earlier, so that it sees our error and not a cut (decisions 7.2). */
@@ -423,7 +424,7 @@ export class Call {
 
   /** What was said is made ready behind the answer, which does not wait for it; a process that goes down does. Never rejects. */
   async #publishWithContent(keeper: ContentKeeper): Promise<void> {
-    await new Promise<void>((resume) => setImmediate(resume));
+    await nextTurn();
     let content: CallContent | null = null;
     try {
       content = await keeper.content(this.record.startedAtMs);

@@ -9,6 +9,7 @@ import { splitName } from "../routing/compile-routes.ts";
 import { withOfferedTools } from "./tools/offered-tools.ts";
 import { STAND_IN } from "./held-conversation.ts";
 import { isEndpointField, parseChatRequest } from "./parse.ts";
+import { nextTurn } from "../wire/turn.ts";
 
 /** What a try is made of: an entry of the request, or a fallback of a route. */
 export type Entry = Pick<RequestFallback, "model" | "route" | "params">;
@@ -76,7 +77,7 @@ async function checkedInTurns(request: ChatRequest): Promise<ChatRequest> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    await new Promise<void>((resume) => setImmediate(resume));
+    await nextTurn();
   }
 }
 

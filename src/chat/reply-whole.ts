@@ -14,6 +14,10 @@ import type { Attempting, Tried, Won } from "./complete.ts";
 import { mergedAnswer } from "./fan-out.ts";
 import { strictUsage } from "./strict-fields.ts";
 import { wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
+import { nextTurn } from "../wire/turn.ts";
+
+/** Characters. */
+const LONG_ANSWER = 1_048_576;
 
 /** `isRound`: it is one of several, whose calls are told apart behind it. */
 export function whole(call: Call, isRound = false): Attempting<WholeAnswer> {
@@ -66,7 +70,11 @@ async function allDecoded(opened: readonly OpenAnswer[], tried: Tried, call: Cal
 async function decoded({ response, decode, attempt }: OpenAnswer, { resolved, scope }: Tried, call: Call): Promise<ChatAnswer> {
   try {
     const text = await call.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes, scope.goesOn));
+    // to make text of megabytes, to read it and to write it are a turn each
+    const isLong = text.length >= LONG_ANSWER;
+    if (isLong) await nextTurn();
     const answer = resolved.provider.decodeResponse(answerWithoutKeys(text, resolved.target.credential), decode);
+    if (isLong) await nextTurn();
     // beside others it would be missing in silence
     if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
     return answer;

@@ -21,6 +21,7 @@ import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts"
 import type { Contents, OpenedResource } from "../store/contents.ts";
 import type { Remember } from "./memory.ts";
 import { entrySettings } from "./provider-table.ts";
+import { nextTurn } from "../wire/turn.ts";
 
 export interface Stored {
   readonly prices: readonly Configured<PriceDocument>[];
@@ -133,7 +134,7 @@ export async function readAhead(resources: Contents["resources"], families: read
       if (readings.has(resource)) continue;
       readingOf(resource, readers[kind]);
       if (clock.monotonic() < endsMs) continue;
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
       endsMs = clock.monotonic() + SLICE_MS;
     }
 }

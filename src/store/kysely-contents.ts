@@ -12,6 +12,7 @@ import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUs
 import type { Schema } from "./schema.ts";
 import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
+import { nextTurn } from "../wire/turn.ts";
 
 type Tx = Transaction<Schema>;
 type Table = "tenants" | "projects" | "users" | "access_tokens" | "resources";
@@ -103,7 +104,7 @@ async function readPages<R extends Row, T extends Row>(db: Db, table: Table, val
     if (rows.length < PAGE) return all;
     last = rows.at(-1)!.id;
     // SQLite answers at once, without giving anybody else a turn
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
 }
 

@@ -9,6 +9,7 @@ import type { Call } from "../call.ts";
 import { admitAhead, type Tried } from "../complete.ts";
 import { everyLeg, type Prepared, type RouteCandidate } from "../legs.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
+import { nextTurn } from "../../wire/turn.ts";
 
 export type Tell = (activity: ToolActivity) => void;
 
@@ -131,7 +132,7 @@ export class ToolRounds {
       outcome.catch(() => {});
       begun.push(outcome);
       if (clock.monotonic() - sinceMs < TURN_MS) continue;
-      await new Promise<void>((resume) => setImmediate(resume));
+      await nextTurn();
       this.#call.signal.throwIfAborted();
       sinceMs = clock.monotonic();
     }

@@ -2,6 +2,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import { bounded, MOST } from "./labels.ts";
+import { nextTurn } from "../../wire/turn.ts";
 
 /** Seconds of whole calls: a short answer takes half a second, a long one minutes, and 600 s is the longest that a call may take by default. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600];
@@ -121,7 +122,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       const held = [...groups.values()];
       groups = new Map();
       for (const [index, group] of held.entries()) {
-        if (index % 16 === 15) await new Promise<void>((resolve) => setImmediate(resolve));
+        if (index % 16 === 15) await nextTurn();
         countGroup(group, meters);
       }
     },

@@ -18,6 +18,7 @@ import { type BudgetStanding, openRuleMeters } from "./rule-meters.ts";
 import { type TargetStanding, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
 import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
+import { nextTurn } from "../../wire/turn.ts";
 
 export type { TargetStanding } from "./target-gauges.ts";
 
@@ -78,7 +79,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
       // 400 models make 7,000 lines of one histogram, which take some milliseconds: calls go on in between
       for (const { name } of registry.getMetricsAsArray()) {
         texts.push(await registry.getSingleMetricAsString(name));
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        await nextTurn();
       }
       return `${texts.join("\n\n")}\n`;
     },
