@@ -155,7 +155,7 @@ describe("much of something", () => {
     const leastMs = (text: string): number => {
       const times = [0, 1, 2].map(() => {
         const startedMs = performance.now();
-        expect(() => parseChatRequest(text)).toThrow("lacks the result");
+        expect(() => parseChatRequest(text, null)).toThrow("lacks the result");
         return performance.now() - startedMs;
       });
       return Math.min(...times);
