@@ -37,7 +37,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const body = await readBody(http, limits);
     if (explains) demandExplainable(body);
     const { longRequests } = context;
-    const parsed = longRequests === null || explains || body.length < LONG_BODY_BYTES ? parseChatRequest(bodyText(body), limits.body) : call.holds(await longRequests.open(body, limits.body));
+    const parsed = longRequests === null || explains || body.length < LONG_BODY_BYTES ? parseChatRequest(bodyText(body), limits.body) : call.holds(await longRequests.open(body, limits.body, token.tenantId));
     const checked = withEntriesInTurns(parsed);
     let sent = checked instanceof Promise ? await checked : checked;
     call.parsed(sent);

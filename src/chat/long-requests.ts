@@ -8,18 +8,20 @@ import type { Target } from "../core/target.ts";
 import { threadFile } from "../core/thread-file.ts";
 import type { EncodedRequest } from "../providers/provider.ts";
 import { AskedThread } from "../wire/asked-thread.ts";
+import { openTenantTurns } from "../wire/tenant-turns.ts";
 import { outlineOf, withConversation } from "./held-conversation.ts";
 import type { EncodeQuestion, Opened, OpenQuestion, Refused } from "./long-request-worker.ts";
 import { parseChatRequest } from "./parse.ts";
 
 /** From here on a body is long: what is shorter is parsed and written in the thread that serves calls, in well under 50 ms whatever it holds. */
 export const LONG_BODY_BYTES = 1_048_576;
-/** Of all long requests together; one more waits for no other, and is refused. */
+/** Of all long requests together, and of those of one tenant; one more waits for no other, and is refused. */
 const MAX_HELD_BYTES = 1024 * 1_048_576;
+const MAX_TENANTS_BYTES = MAX_HELD_BYTES / 2;
 
 export interface LongRequests {
   /** The request without its conversation, which has to be released in the end. Throws what the parser throws, or `gateway_overloaded`. */
-  open(bytes: Uint8Array, bounds: BodyBounds): Promise<ChatRequest>;
+  open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string): Promise<ChatRequest>;
   /** Written and signed for the target. Throws what the encoder throws. */
   encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
   /** The request with its conversation, for what only this thread can do with it: it takes the time that the other one would have saved. */
@@ -35,12 +37,12 @@ export function openLongRequests(): LongRequests {
     ended: (why) => new GatewayError("internal_error", "The gateway failed while it handled this request.", { detail: `the thread of long requests ended${why}` }),
     failed: ({ message }) => new GatewayError("internal_error", "The gateway failed while it handled this request.", { detail: message }),
   });
-  const sizes = new Map<number, number>();
-  let heldBytes = 0;
+  const turns = openTenantTurns();
+  const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
   let last = 0;
 
-  const ask = async <T extends object | string>(method: string, question: unknown, transfer: readonly ArrayBuffer[] = []): Promise<T> => {
-    const result = await thread.ask<T | Refused>(method, [question], transfer);
+  const ask = async <T extends object | string>(id: number, method: string, question: unknown, transfer: readonly ArrayBuffer[] = []): Promise<T> => {
+    const result = await turns.run(held.get(id)?.tenantId ?? "", () => thread.ask<T | Refused>(method, [question], transfer));
     if (isObject(result) && isObject(result["refused"])) {
       const { code, message, detail, ...more } = (result as unknown as Refused).refused;
       const { metadata, ...told } = more;
@@ -49,34 +51,34 @@ export function openLongRequests(): LongRequests {
     return result as T;
   };
   const release = (id: number): void => {
-    const size = sizes.get(id);
-    if (size === undefined) return;
-    sizes.delete(id);
-    heldBytes -= size;
-    thread.tell("release", id);
+    if (held.delete(id)) thread.tell("release", id);
   };
 
   return {
-    async open(bytes, bounds) {
-      if (heldBytes + bytes.length > MAX_HELD_BYTES) throw new GatewayError("gateway_overloaded", "The gateway holds as many long requests as it can.", { headers: { "retry-after": "1" } });
+    async open(bytes, bounds, tenantId) {
+      let [all, own] = [bytes.length, bytes.length];
+      for (const one of held.values()) {
+        all += one.bytes;
+        if (one.tenantId === tenantId) own += one.bytes;
+      }
+      if (all > MAX_HELD_BYTES || own > MAX_TENANTS_BYTES) throw new GatewayError("gateway_overloaded", "The gateway holds as many long requests as it can, of all tenants or of one.", { headers: { "retry-after": "1" } });
       const id = ++last;
-      sizes.set(id, bytes.length);
-      heldBytes += bytes.length;
+      held.set(id, { bytes: bytes.length, tenantId });
       try {
         const question: OpenQuestion = { conversation: id, bytes, bounds, maxOutlineCharacters: LONG_BODY_BYTES };
-        return withoutConversation(await ask<Opened>("open", question, [bytes.buffer as ArrayBuffer]));
+        return withoutConversation(await ask<Opened>(id, "open", question, [bytes.buffer as ArrayBuffer]));
       } catch (thrown) {
         release(id);
         throw thrown;
       }
     },
-    encode: (request, target, nowMs) => ask<EncodedRequest>("encode", { conversation: request.held!.id, outline: outlineOf(request), target, nowMs } satisfies EncodeQuestion),
+    encode: (request, target, nowMs) => ask<EncodedRequest>(request.held!.id, "encode", { conversation: request.held!.id, outline: outlineOf(request), target, nowMs } satisfies EncodeQuestion),
     async whole(request) {
-      const text = await ask<string>("text", request.held!.id);
+      const text = await ask<string>(request.held!.id, "text", request.held!.id);
       return withConversation(outlineOf(request), parseChatRequest(text, null), request.options);
     },
-    release: ({ held }) => {
-      if (held !== undefined) release(held.id);
+    release: (request) => {
+      if (request.held !== undefined) release(request.held.id);
     },
     close: () => thread.close(false),
   };

@@ -91,8 +91,8 @@ describe("a long request", () => {
     const opened: number[] = [];
     const counted: LongRequests = {
       ...threads,
-      async open(bytes, bounds) {
-        const request = await threads.open(bytes, bounds);
+      async open(bytes, bounds, tenantId) {
+        const request = await threads.open(bytes, bounds, tenantId);
         opened.push(request.held!.id);
         return request;
       },
