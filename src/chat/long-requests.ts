@@ -14,7 +14,9 @@ import type { EncodeQuestion, Opened, OpenQuestion, Refused } from "./long-reque
 import { parseChatRequest } from "./parse.ts";
 
 /** From here on a body is long: what is shorter is parsed and written in the thread that serves calls, in well under 50 ms whatever it holds. */
-export const LONG_BODY_BYTES = 1_048_576;
+export const LONG_BODY_BYTES = 524_288;
+/** Of what stands beside a conversation that the other thread holds: it is parsed here. */
+export const MAX_OUTLINE_CHARACTERS = 1_048_576;
 /** Of all long requests together, and of those of one tenant; one more waits for no other, and is refused. */
 const MAX_HELD_BYTES = 1024 * 1_048_576;
 const MAX_TENANTS_BYTES = MAX_HELD_BYTES / 2;
@@ -65,7 +67,7 @@ export function openLongRequests(): LongRequests {
       const id = ++last;
       held.set(id, { bytes: bytes.length, tenantId });
       try {
-        const question: OpenQuestion = { conversation: id, bytes, bounds, maxOutlineCharacters: LONG_BODY_BYTES };
+        const question: OpenQuestion = { conversation: id, bytes, bounds, maxOutlineCharacters: MAX_OUTLINE_CHARACTERS };
         return withoutConversation(await ask<Opened>(id, "open", question, [bytes.buffer as ArrayBuffer]));
       } catch (thrown) {
         release(id);

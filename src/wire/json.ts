@@ -9,11 +9,11 @@ import { type JsonBounds, type SomeBounds, scanObject, scanValue } from "./json-
 const MAX_DEPTH = 512;
 /**
  * Of what providers and tool servers send. An object of more members than any protocol has costs seconds; the longest answers that are right, with the
- * probabilities of all their tokens, hold less than a million values.
+ * probabilities of all their tokens, hold some hundred thousand values.
  */
-const SENT_BOUNDS: SomeBounds = { maxDepth: MAX_DEPTH, maxMembers: 10_000, maxValues: 2_000_000 };
+const SENT_BOUNDS: SomeBounds = { maxDepth: MAX_DEPTH, maxMembers: 10_000, maxValues: 1_000_000 };
 
-/** Any JSON value. A number that a double would change is a RawNumber. Throws JsonError; also for nesting deeper than 512, 10,000 members and 2,000,000 values. */
+/** Any JSON value. A number that a double would change is a RawNumber. Throws JsonError; also for nesting deeper than 512, 10,000 members and 1,000,000 values. */
 export function parseJson(text: string): Json {
   // Events of a stream are too short to nest too deep, and one regular expression tells that nearly all of them hold no long number.
   if (text.length <= MAX_DEPTH && !MAY_HOLD_LONG_NUMBER.test(text)) return parseNatively(text);

@@ -1,6 +1,6 @@
 // Decisions 5.8: a long body is parsed and written in another thread. What reaches a provider, what is recorded and what is refused is what it would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, type LongRequests, openLongRequests } from "../../src/chat/long-requests.ts";
+import { LONG_BODY_BYTES, type LongRequests, MAX_OUTLINE_CHARACTERS, openLongRequests } from "../../src/chat/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
@@ -80,10 +80,10 @@ describe("a long request", () => {
   });
 
   test("[d5.8] what stands beside the conversation may not be long: 400 with its path and the bound", async () => {
-    const refused = await seen(body("openai:m", `"prediction":{"type":"content","content":"${long()}"}`), threads);
+    const refused = await seen(body("openai:m", `"prediction":{"type":"content","content":"${long(2 * MAX_OUTLINE_CHARACTERS)}"}`), threads);
     expect([refused.status, refused.sent.length]).toEqual([400, 0]);
     expect(refused.text).toContain('"param":"prediction"');
-    expect(refused.text).toContain(String(LONG_BODY_BYTES));
+    expect(refused.text).toContain(String(MAX_OUTLINE_CHARACTERS));
   });
 
   test("[d5.8] it is held no longer than its call, however that ends", async () => {
