@@ -26,7 +26,7 @@ test("[d5.8] one piece runs at a time, and no tenant waits for more than one pie
       for (const [tenant] of pieces.slice(1)) left.set(tenant, (left.get(tenant) ?? 0) + 1);
       const expected: string[] = [pieces[0]![0]];
       while (left.size > 0)
-        for (const [tenant, count] of [...left]) {
+        for (const [tenant, count] of Array.from(left)) {
           expected.push(tenant);
           if (count === 1) left.delete(tenant);
           else left.set(tenant, count - 1);
