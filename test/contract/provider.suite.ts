@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { parseCallerHeaders } from "../../src/chat/caller-headers.ts";
-import { capabilityOf } from "../../src/core/capability.ts";
+import { capabilityOf, effectiveCapability } from "../../src/core/capability.ts";
 import { BLOCK_TYPES, type BlockType } from "../../src/core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
@@ -91,6 +91,9 @@ function judgeCells(provider: Provider, judge: (name: CommonParameter, model: st
   expect(faults).toEqual([]);
 }
 
+/** Servers that hand requests on to others, of whose models nothing is known. */
+const HANDING_ON = new Set(["custom", "litellm", "sagemaker", "sandbox"]);
+
 /** A value that means the same as not sending the parameter. */
 function isDefaultWord(name: string, value: string): boolean {
   return name === "tool_choice" ? value === "auto" : name === "response_format" ? value === "text" : false;
@@ -111,6 +114,14 @@ function capabilitySuite(provider: Provider): void {
       if (cell.neutral !== undefined) expect([name, cell.support]).toEqual([name, "unsupported"]);
     }
     for (const { models } of capabilities.exceptions) expect([String(models), models.global || models.sticky]).toEqual([String(models), false]);
+  });
+  test("[d6.9] an address in file_id is never sent as the id of an upload: it is fetched, mapped, or refused", () => {
+    const model = modelNames(provider)[0]!;
+    if (effectiveCapability(capabilities, "file", model).support === "unsupported" || provider.inlines(model).has("file") || HANDING_ON.has(provider.id)) return;
+    const messages = [{ role: "user", content: [{ type: "file", file: { file_id: "https://files.example/a.pdf" } }] }];
+    let wire = "";
+    const refusal = refusalOf(() => void (wire = onTheWire(encoded(provider, { messages }, { model }))));
+    expect([refusal?.param?.startsWith("messages[0].content[0]") ?? true, wire.includes('"file_id":"https:')]).toEqual([true, false]);
   });
   test("[d6.2] each parameter that it takes changes what is sent, for every model that the table tells apart", () => {
     judgeCells(provider, (name, model, beside) => {

@@ -53,9 +53,11 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   };
 }
 
-function inlinedBlocks({ inlines = [] }: OpenAICompatibleRow): Provider["inlines"] {
-  const blocks: ReadonlySet<BlockType> = new Set(inlines);
-  return () => blocks;
+/** A row that says nothing of files has them as OpenAI has: an id is that of an upload, so that what stands behind an address has to be fetched. */
+function inlinedBlocks({ inlines, blocks, lacks }: OpenAICompatibleRow): Provider["inlines"] {
+  const likeOpenAI: readonly BlockType[] = blocks?.file === undefined && lacks?.includes("file") !== true ? ["file"] : [];
+  const inlined: ReadonlySet<BlockType> = new Set(inlines ?? likeOpenAI);
+  return () => inlined;
 }
 
 /** The key in its header; a token of an exchange is a bearer's always. */

@@ -32,7 +32,7 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly credentials?: readonly CredentialForm[];
   /** Headers with the vendor's own id of a request. Absent: `x-request-id`. */
   readonly requestIds?: readonly string[];
-  /** Blocks that the vendor takes as data only: the gateway fetches their addresses. */
+  /** Blocks that the vendor takes as data only: the gateway fetches their addresses. Absent: files, unless the row lacks or rewrites them. */
   readonly inlines?: readonly BlockType[];
   /** Environment variables with the key, the one for error messages first. Empty: needs no key. */
   readonly keyVariables: readonly string[];

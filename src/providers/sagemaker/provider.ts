@@ -16,6 +16,7 @@ const SCOPE: SigningScope = { service: "sagemaker", regionOfHost: /^runtime\.sag
 
 const container = openAICompatibleProvider({
   requestIds: ["x-amzn-requestid"],
+  inlines: [],
   id: "sagemaker",
   label: "Amazon SageMaker",
   docs: "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html",

@@ -6,6 +6,7 @@ import { SANDBOX_SCHEME } from "./upstream.ts";
 
 export const sandbox: Provider = openAICompatibleProvider({
   id: "sandbox",
+  inlines: [],
   catalogue: null,
   label: "Sandbox",
   docs: "https://platform.openai.com/docs/api-reference/chat",

@@ -109,6 +109,8 @@ const litellm: OpenAICompatibleRow = {
   baseUrlVariables: ["LITELLM_PROXY_API_BASE", "LITELLM_API_BASE", "LITELLM_BASE_URL"],
   keyVariables: ["LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"],
   verified: { source: "https://docs.litellm.ai/docs/proxy/user_keys", date: "2026-11-20" },
+  // an address in file_id is a form of its own: https://docs.litellm.ai/docs/completion/document_understanding
+  inlines: [],
   conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],

@@ -163,6 +163,8 @@ const custom: OpenAICompatibleRow = {
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: null,
   keyVariables: [],
+  // nothing is known of what the server takes
+  inlines: [],
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
 };

@@ -50,7 +50,6 @@ export const openai: OpenAICompatibleRow = {
     input_audio: { support: "native", note: "audio models only; wav or mp3" },
     file: { support: "native", note: "file_id, or filename and file_data as a data URL; an address is fetched by the gateway" },
   },
-  // a file's id is that of an upload: addresses are fetched
   inlines: ["file", "document"],
   blocks: { document: documentAsFile },
   models: OPENAI_GENERATIONS,
