@@ -70,7 +70,7 @@ describe("which providers are enabled", () => {
     const snapshot = compile({});
     expect(enabledIn(snapshot)).toEqual(["sandbox"]);
     expect([...snapshot.providers.keys()]).toEqual(FAMILIES.map(({ id }) => id));
-    expect(snapshot.providers.get("openai")).toEqual(providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", enabled: false }));
+    expect(snapshot.providers.get("openai")).toEqual({ ...providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", enabled: false }), guarded: true });
   });
 
   test("by a key in the environment, the first of several", () => {

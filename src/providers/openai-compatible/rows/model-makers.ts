@@ -31,7 +31,6 @@ export const openai: OpenAICompatibleRow = {
   // the rest answers to the operations for completions and images
   listed: /^(gpt-(?!3\.5-turbo-instruct|image)|o\d|chatgpt-|codex-)/,
   label: "OpenAI",
-  clientHeaders: ["openai-beta"],
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: "https://api.openai.com/v1",
   keyVariables: ["OPENAI_API_KEY"],
@@ -54,7 +53,7 @@ export const openai: OpenAICompatibleRow = {
   blocks: { document: documentAsFile },
   models: OPENAI_GENERATIONS,
   dialect: { tools: ["custom"], toolChoices: ["custom", "allowed_tools"], blocks: ["refusal"] },
-  errors: [{ class: "content_policy", codes: ["invalid_prompt"] }],
+  errors: [{ class: "content_policy", codes: ["invalid_prompt"] }], clientHeaders: ["openai-beta"],
 };
 
 /** `user` is ignored; `user_id` takes these characters alone: https://api-docs.deepseek.com/api/create-chat-completion */
