@@ -1,0 +1,16 @@
+// The turn of one round of tools, as it goes back to the model: what a vendor packed for itself into the message is part of it.
+import { expect, test } from "bun:test";
+import { AnswerThread } from "../../../src/chat/tools/answer-thread.ts";
+import { withOutcomes } from "../../../src/chat/tools/tool-turns.ts";
+
+test("[d10.2] what a vendor packed into a round's message goes into the next round with its turn, in pieces or whole", () => {
+  const part = new AnswerThread(() => false).begin();
+  part.text("content", "I look.");
+  part.extraContent({ google: { parts: [{ a: 1 }], thought_signature: "s" } });
+  part.extraContent({ google: { parts: [{ b: 2 }] }, anthropic: { content: [{ type: "text", text: "I look." }] } });
+  part.extraContent(null);
+  const turn = part.turn("stop");
+  expect(turn["extra_content"]).toEqual({ google: { parts: [{ a: 1 }, { b: 2 }], thought_signature: "s" }, anthropic: { content: [{ type: "text", text: "I look." }] } });
+  const { messages } = withOutcomes({ messages: [{ role: "user", content: "?" }], toolImages: new Set() }, turn, []);
+  expect(messages[1]).toMatchObject({ content: "I look.", extra_content: turn["extra_content"] as object });
+});
