@@ -4,6 +4,7 @@ import { LONG_BODY_BYTES, type LongRequests, MAX_OUTLINE_CHARACTERS, openLongReq
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
+import { policiesFor } from "../auth/policy-documents.ts";
 
 const threads = openLongRequests();
 afterAll(() => threads.close());
@@ -73,6 +74,35 @@ describe("a long request", () => {
       for (const { inThread } of sentThere) expect(inThread).toBe(true);
     });
   }
+
+  test("[d3.3] [d5.8] a guard looks at it, and the provider gets it masked", async () => {
+    const text = REQUESTS["OpenAI's form"]!.replace("Be brief.", "Write to ada@mail.example.org.");
+    const options: StubOptions = { snapshot: { policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "input" } }) } };
+    const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
+    expect(there).toEqual(here);
+    expect(there.sent[0]!.body).toContain('"Write to [email]."');
+    expect(there.sent[0]!.body.length).toBeGreaterThan(LONG_BODY_BYTES / 2);
+  });
+
+  test("[d3.1] [d5.8] a rule that speaks of the conversation, or of any member, sees what it would see of a short one", async () => {
+    const text = `{"model":"openai:m","messages":[{"role":"user","content":"${long()}"},{"role":"assistant","content":[{"type":"text","text":"x"}]}],"odd":{"a":"${"z".repeat(10_000)}","c":"${"z".repeat(10_000)}","b":7}}`;
+    for (const rule of ["request.messages.count == 2", "request.messages.characters > 100000", "request.messages.prompt_tokens > 10000", 'request.messages.roles["user"] == 1', 'request.messages.parts["text"] == 1', "request.extra.odd.b == 7"])
+      for (const denies of [rule, `!(${rule})`]) {
+        const options: StubOptions = { snapshot: { policies: policiesFor({ name: "rule", rule: denies, message: "No." }) } };
+        const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
+        expect([denies, there.status]).toEqual([denies, here.status]);
+        expect([denies, there.status]).toEqual([denies, denies === rule ? 403 : 200]);
+      }
+  });
+
+  test("[d6.9] [d5.8] images behind an address are put in place for a model that takes bytes only", async () => {
+    const png = { headers: { "content-type": "image/png" }, body: Buffer.from("89504e470d0a1a0a0000000d49484452", "hex") };
+    const text = `{"model":"sambanova:Llama-4-Maverick-17B-128E-Instruct","messages":[{"role":"user","content":[{"type":"text","text":"${long()}"},{"type":"image_url","image_url":{"url":"http://93.184.215.14/cat.png"}}]}]}`;
+    const options: StubOptions = { upstream: cannedUpstream(({ method }) => (method === "GET" ? png : { body: JSON.stringify(openaiAnswer()) })) };
+    const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
+    expect(there).toEqual(here);
+    expect(there.sent.at(-1)!.body).toContain("data:image/png;base64,iVBORw0KGgo");
+  });
 
   test("[d5.8] policies, sticky routes and limits see of it what they see of a short one", async () => {
     const { messages, endUser } = (await seen(REQUESTS["OpenAI's form"]!, threads)).record as { messages: { count: number; roles: object; blocks: string[]; bodyCharacters: number }; endUser: string };
