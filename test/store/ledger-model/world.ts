@@ -286,9 +286,9 @@ export class World {
     await this.start();
     const gateway = this.gateways[0]!;
     await until(() => gateway.ledger.standing().unshippedBytes === 0 && slotsOf(this.#folder).every((slot) => slot === "0" || segmentsOf(join(this.#folder, slot)).length === 0), "all rows are shipped");
-    this.#judgeTold();
     await this.stop(gateway);
     await Promise.all(this.#ended);
+    this.#judgeTold();
     await this.#judgeRows();
   }
 
