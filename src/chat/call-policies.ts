@@ -10,7 +10,7 @@ import type { PolicyTouch } from "../core/record.ts";
 import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "./guard-answer.ts";
 import { blockedError, violation } from "./policy-violation.ts";
-import { guardedMessages, guardedRequest, type LookedAt, type TextGuard, textGuard, UNLOOKED } from "./guard-request.ts";
+import { guardedMessages, guardedRequest, type LookedAt, type TextGuard, textGuard, UNLOOKED, UNREPLACEABLE } from "./guard-request.ts";
 import type { Looking, StreamUnderGuards } from "./looking.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
@@ -167,7 +167,7 @@ export class CallPolicies {
   };
 
   readonly guardSpoke = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {
-    if (failure !== undefined) this.note([{ name, effect: "failed", why: failure }, ...(mode === "enforce" && guard.onError === "block" ? ([{ name, effect: "denied" }] as const) : [])]);
+    if (failure !== undefined) this.note([{ name, effect: "failed", why: failure }, ...(mode === "enforce" && (guard.onError === "block" || failure === UNREPLACEABLE) ? ([{ name, effect: "denied" }] as const) : [])]);
     else this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
   };
 

@@ -3,9 +3,10 @@
 import { GuardedText, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isProtocolWord } from "./guard-words.ts";
 import { blockedError } from "./policy-violation.ts";
 import type { FittedRequest } from "./fit.ts";
-import { type KindOf, type LookedAt, mapTexts, textGuard, type TextGuard } from "./guard-request.ts";
+import { type KindOf, type LookedAt, mapTexts, namesAndNumbers, textGuard, type TextGuard } from "./guard-request.ts";
 import { isVendorField } from "./strict-fields.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
@@ -19,13 +20,21 @@ export function withheldLogprobs(fitted: FittedRequest, guards: readonly GuardPo
   return request.params.logprobs !== true || !changes(guards) ? fitted : { ...fitted, request: { ...request, warnings: [...request.warnings, "logprobs_withheld"] } };
 }
 
-const NO_TEXT: ReadonlySet<string> = new Set(["id", "object", "type", "role", "index", "signature", "format", "data", "url", "file_id", "finish_reason", "native_finish_reason", "service_tier", "system_fingerprint", "thought_signature", "encrypted_content"]);
+/** Words of the protocol, and a provider's own bytes. */
+const NO_TEXT: ReadonlySet<string> = new Set(["id", "object", "type", "role", "index", "signature", "format", "finish_reason", "native_finish_reason", "service_tier", "system_fingerprint", "thought_signature", "encrypted_content"]);
+const FILES: ReadonlySet<string> = new Set(["data", "url", "file_id", "file_data"]);
 
 const answerKind: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
-  if (name === "name") return "arguments" in owner ? "skip" : "words";
+  // which function is called cannot be replaced; words are, also in addresses
+  if (name === "name") return "arguments" in owner ? "fixed" : "words";
+  if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "words" : "file";
   return NO_TEXT.has(name) ? "skip" : "words";
 };
+
+function isAddress(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 32)) && !/^data:/i.test(text.slice(0, 8));
+}
 
 /** Characters of an answer that guards look at. */
 export function charactersOfAnswer(answer: WholeAnswer): number {
@@ -55,8 +64,16 @@ export function guardedAnswer(answer: WholeAnswer, guards: readonly GuardPolicy[
 
 function mapAnswer(answer: WholeAnswer, guard: TextGuard): Record<string, Json | undefined> {
   const body: Record<string, Json | undefined> = { ...answer.body };
-  for (const name in body) if (name === "choices" || isVendorField(name, body[name])) body[name] = mapTexts(body[name]!, guard, answerKind, name);
+  for (const name in body)
+    if (name === "choices") body[name] = (body[name] as readonly JsonObject[]).map((choice) => mapChoice(choice, guard));
+    else if (isVendorField(name, body[name])) body[name] = namesAndNumbers(mapTexts(body[name]!, guard, answerKind, name), guard);
   return body;
+}
+
+function mapChoice(choice: JsonObject, guard: TextGuard): JsonObject {
+  const mapped = mapTexts(choice, guard, answerKind, "choices") as JsonObject;
+  const { message } = mapped;
+  return isObject(message) ? { ...mapped, message: namesAndNumbers(message, guard) } : mapped;
 }
 
 /** The texts of one stream. Everything here throws `policy_violation` where a guard blocks. */
@@ -69,6 +86,7 @@ export class StreamGuard {
   readonly #texts = new Map<string, GuardedText>();
   /** By choice: what the reasoning blocks look like whose text is under way. */
   readonly #details = new Map<string, JsonObject>();
+  readonly #names = new Map<string, string>();
   #isAbandoned = false;
 
   constructor(guards: readonly GuardPolicy[], spoke: GuardSpoke) {
@@ -85,11 +103,7 @@ export class StreamGuard {
       text = new GuardedText(this.#guards, this.#spoke, { isJson });
       this.#texts.set(key, text);
     }
-    try {
-      return text.push(piece);
-    } catch (thrown) {
-      throw blockedError(thrown);
-    }
+    return this.#guarded(() => text.push(piece));
   }
 
   /** From here on nothing is looked at any more: what is held goes out as it is. */
@@ -102,11 +116,7 @@ export class StreamGuard {
     const text = this.#texts.get(key);
     if (text === undefined) return "";
     this.#texts.delete(key);
-    try {
-      return this.#isAbandoned ? text.abandon() : text.end();
-    } catch (thrown) {
-      throw blockedError(thrown);
-    }
+    return this.#guarded(() => (this.#isAbandoned ? text.abandon() : text.end()));
   }
 
   /** Blocks of reasoning with as much of their text as may go out; one that has nothing else to say waits. */
@@ -141,9 +151,30 @@ export class StreamGuard {
 
   /** A delta whose further members may go out. Each of their texts may come in pieces, and is a window of its own, as the text of spoken words is. */
   others(choice: number, delta: ChunkDelta): ChunkDelta {
-    const shown: Record<string, Json | undefined> = { ...delta };
-    for (const name in shown) if (!SPOKEN.has(name)) shown[name] = this.#member(shown[name], `${choice} member `, name);
+    const shown: Record<string, Json | undefined> = {};
+    for (const name in delta) {
+      if (SPOKEN.has(name)) shown[name] = delta[name];
+      else shown[this.#nameOf(name)] = this.#member(delta[name], `${choice} member `, name);
+    }
     return shown;
+  }
+
+  /** A member's name as it may go out. */
+  #nameOf(name: string): string {
+    let shown = this.#names.get(name);
+    if (shown === undefined) {
+      shown = isProtocolWord(name) ? name : this.#guarded(() => this.#whole(name, "words"));
+      if (this.#names.size < MAX_NAMES) this.#names.set(name, shown);
+    }
+    return shown;
+  }
+
+  #guarded<T>(look: () => T): T {
+    try {
+      return look();
+    } catch (thrown) {
+      throw blockedError(thrown);
+    }
   }
 
   /** Undefined: nothing of it may go out now. */
@@ -154,7 +185,7 @@ export class StreamGuard {
       return shown === "" ? undefined : shown;
     }
     if (!isObject(value)) return this.whole(value, name);
-    const members = Object.entries(value).map(([inner, member]) => [inner, this.#member(member, `${place}${JSON.stringify(name)}\n`, inner)] as const);
+    const members = Object.entries(value).map(([inner, member]) => [this.#nameOf(inner), this.#member(member, `${place}${JSON.stringify(name)}\n`, inner)] as const);
     if (members.length > 0 && members.every(([, member]) => member === undefined)) return undefined;
     return Object.fromEntries(members.filter(([, member]) => member !== undefined));
   }
@@ -164,7 +195,7 @@ export class StreamGuard {
     const place = `${choice} member `;
     return [...this.#texts.keys()].filter((key) => key.startsWith(place)).flatMap((key) => {
       const rest = this.end(key);
-      const names = key.slice(place.length, -1).split("\n").map((name) => JSON.parse(name) as string);
+      const names = key.slice(place.length, -1).split("\n").map((name) => this.#nameOf(JSON.parse(name) as string));
       return rest === "" ? [] : [nested(names, rest)];
     });
   }
@@ -180,17 +211,20 @@ export class StreamGuard {
     return (shown ?? chunk) as ChatChunk;
   }
 
+  /** The name of a function, which cannot be replaced. */
+  name(text: string): void {
+    this.#guarded(() => this.#whole.fixed!(text));
+  }
+
   /** A value that comes in one piece. */
   whole<T extends Json | undefined>(value: T, name: string): T {
     if (value === undefined || value === null) return value;
-    try {
-      return mapTexts(value, this.#whole, answerKind, name) as T;
-    } catch (thrown) {
-      throw blockedError(thrown);
-    }
+    return this.#guarded(() => namesAndNumbers(mapTexts(value, this.#whole, answerKind, name), this.#whole) as T);
   }
 }
 
+/** Names of members of a stream that are known, so that each is looked at once. */
+const MAX_NAMES = 1000;
 /** What the grammar itself shows a guard, and what is no text. */
 const SPOKEN: ReadonlySet<string> = new Set(["role", "content", "refusal", "reasoning_content", "reasoning_details", "tool_calls", "function_call"]);
 

@@ -5,6 +5,7 @@ import type { ChatParams, ChatRequest, Message } from "../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import { FUNCTION_NAME } from "../core/params.ts";
 import { guardedFile } from "./guard-file.ts";
+import { isProtocolWord } from "./guard-words.ts";
 
 /** Throws BlockedText. The same object where nothing was replaced. */
 export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequest {
@@ -21,15 +22,20 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
 
 /** Throws BlockedText. The same list where nothing was replaced. */
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
-  return mapTexts(mapList(messages, (message) => undividedParts(message, guard)), guard, messageKind) as unknown as readonly Message[];
+  return mapList(messages, (message) => namesAndNumbers(mapTexts(undividedParts(message, guard), guard, messageKind), guard)) as unknown as readonly Message[];
 }
 
-/** What a text is: nothing that a guard looks at, words, JSON in a text, or a file, if not its address; `none` says the same of all that is inside. */
-export type TextKind = "none" | "skip" | "words" | "json" | "file";
+/**
+ * What a text is: nothing that a guard looks at, words, JSON in a text, a file or its address, or what is looked at and cannot be replaced (`fixed`); `none` says the first of all
+ * that is inside.
+ */
+export type TextKind = "none" | "skip" | "words" | "json" | "file" | "fixed";
 /** By the member that a text stands in, and the object around it. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 export interface TextGuard {
   (text: string, kind: "words" | "json"): string;
+  /** Looks at a text that cannot be replaced. Throws BlockedText for what is found in it, also where the guard masks. Left out: nothing is to be looked at there. */
+  readonly fixed?: (text: string) => void;
   /** Takes out of texts that stand side by side what is divided between them; the same list where nothing is. */
   readonly divided?: (texts: readonly string[]) => readonly string[];
 }
@@ -51,8 +57,24 @@ export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahe
     const found = ahead?.[kind].get(text);
     return found === undefined ? guardText(text, guards, spoke, options) : guardFound(text, found, guards, spoke, options);
   };
-  return Object.assign(guard, { divided: (texts: readonly string[]) => withoutDivided(texts, guards, spoke, ahead) });
+  const hasPatterns = guards.some(({ guard: { detectors } }) => detectors.some(({ folds }) => !folds));
+  return Object.assign(guard, {
+    divided: (texts: readonly string[]) => withoutDivided(texts, guards, spoke, ahead),
+    fixed(text: string) {
+      // no class finds anything in a short word of letters
+      if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
+      for (const { policy } of ahead?.words.get(text) ?? searchText(text, guards)) {
+        if (!guards.includes(policy)) continue;
+        const isMask = policy.guard.action === "mask";
+        spoke(policy, isMask && policy.mode === "enforce" ? UNREPLACEABLE : undefined);
+        if (policy.mode === "enforce") throw new BlockedText(policy, isMask ? UNREPLACEABLE : null);
+      }
+    },
+  });
 }
+
+/** Why a guard that masks blocks. */
+export const UNREPLACEABLE = "what the guard found stands where nothing can be put in its place";
 
 interface Place {
   readonly text: string;
@@ -132,12 +154,19 @@ function demandLooked(guards: readonly GuardPolicy[], spoke: GuardSpoke, { unloo
   }
 }
 
-/** Words of a protocol, addresses, and bytes: a mask would break them, and they are no text of a person. */
-const NO_TEXT: ReadonlySet<string> = new Set(["type", "role", "id", "tool_call_id", "call_id", "index", "signature", "format", "media_type", "mime_type", "detail", "thought_signature", "encrypted_content", "cache_control"]);
+/** Members that say how something is to be read, or which of several is meant: what stands there cannot be replaced. */
+const FIXED: ReadonlySet<string> = new Set(["type", "role", "id", "tool_call_id", "call_id", "index", "format", "media_type", "mime_type", "detail", "cache_control", "ttl"]);
+/** A provider's own bytes, which it will take back as they were. */
+const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
 /** What may hold a file, whose bytes may be those of a text. */
 const FILES: ReadonlySet<string> = new Set(["url", "file_id", "file_data", "data"]);
 
-const anyText: KindOf = (name) => (FILES.has(name) ? "file" : NO_TEXT.has(name) ? "skip" : "words");
+const anyText: KindOf = (name, owner) => (FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "words");
+
+/** Bytes of which the caller has chosen none: long, and nothing but base64. */
+function opaque(value: Json | undefined): TextKind {
+  return typeof value === "string" && value.length >= 32 && /^[A-Za-z0-9+/_=-]+$/.test(value) && /[A-Za-z]/.test(value) ? "skip" : "fixed";
+}
 
 function isFunctionName(name: Json | undefined): boolean {
   return typeof name === "string" && FUNCTION_NAME.test(name);
@@ -146,29 +175,53 @@ function isFunctionName(name: Json | undefined): boolean {
 function messageKind(name: string, owner: JsonObject): TextKind {
   if (name === "arguments") return "json";
   // the name of a function is not the caller's to choose anew; a participant's is a text
-  if (name === "name") return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") && isFunctionName(owner["name"]) ? "skip" : "words";
+  if (name === "name") return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") && isFunctionName(owner["name"]) ? "fixed" : "words";
   if (name === "data" && owner["type"] === "text") return "words";
   return anyText(name, owner);
 }
 
-/** Words of JSON Schema, names of functions, and what a tool server is called with; all else that a tool says may be read by the model. */
-const SCHEMA_WORDS: ReadonlySet<string> = new Set(["type", "name", "format", "$ref", "$schema", "$id", "server_url", "server_label", "cache_control"]);
-const schemaKind: KindOf = (name, owner) => ((name === "headers" || name === "authorization") && "server_url" in owner ? "none" : SCHEMA_WORDS.has(name) ? "skip" : "words");
+/** What refers to something by its name; the rest of a schema is there to be read by the model. What a tool server is called with are credentials. */
+const SCHEMA_FIXED: ReadonlySet<string> = new Set(["type", "name", "format", "$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "server_url", "server_label", "cache_control", "pattern"]);
+const schemaKind: KindOf = (name, owner) => ((name === "headers" || name === "authorization") && "server_url" in owner ? "none" : SCHEMA_FIXED.has(name) ? "fixed" : "words");
 
-const TEXT_PARAMS = ["user", "safety_identifier", "prompt_cache_key", "stop", "prediction", "initial_prompt_value", "final_prompt_value", "bos_token", "eos_token", "roles", "web_search_options"] as const satisfies readonly (keyof ChatParams)[];
-const SCHEMA_PARAMS = ["tools", "response_format"] as const satisfies readonly (keyof ChatParams)[];
+/** Parameters whose words a model reads. In every other a value is one of several, and cannot be replaced. */
+const TEXTS: ReadonlySet<string> = new Set(["user", "safety_identifier", "prompt_cache_key", "stop", "prediction", "initial_prompt_value", "final_prompt_value", "bos_token", "eos_token", "roles", "web_search_options"] satisfies readonly (keyof ChatParams)[]);
+const SCHEMAS: ReadonlySet<string> = new Set(["tools", "response_format", "tool_choice"] satisfies readonly (keyof ChatParams)[]);
+const fixedKind: KindOf = () => "fixed";
 
+/** All of them, by walking what there is: a parameter that comes to the table one day is looked at from its first day on. */
 function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
   let changed: Record<string, unknown> | null = null;
-  const look = (name: keyof ChatParams, kind: KindOf): void => {
-    const value = params[name];
-    if (value === undefined) return;
-    const guarded = typeof value === "string" ? guard(value, "words") : mapTexts(value, guard, kind);
+  for (const [name, value] of Object.entries(params as JsonObject)) {
+    if (value === undefined || value === null || typeof value === "boolean") continue;
+    const isText = TEXTS.has(name);
+    const kind = SCHEMAS.has(name) ? schemaKind : isText ? anyText : fixedKind;
+    const guarded = typeof value === "string" ? (isText ? guard(value, "words") : fixed(value, guard)) : mapTexts(value, guard, kind);
+    // a number by itself is a setting, such as a seed, and no text
+    if (typeof value === "object" && !isRawNumber(value)) demandPlain(value, guard);
     if (guarded !== value) (changed ??= { ...params })[name] = guarded;
-  };
-  for (const name of TEXT_PARAMS) look(name, anyText);
-  for (const name of SCHEMA_PARAMS) look(name, schemaKind);
+  }
   return changed ?? params;
+}
+
+/** Looks at what cannot be replaced. Throws BlockedText for what a guard finds there, whether it masks or blocks. */
+function fixed(text: string, guard: TextGuard): string {
+  if (!isProtocolWord(text)) guard.fixed?.(text);
+  return text;
+}
+
+/** Names of members and numbers, which cannot be replaced. Throws BlockedText. */
+function demandPlain(value: Json, guard: TextGuard): void {
+  if (typeof value === "number" || isRawNumber(value)) {
+    const text = isRawNumber(value) ? value.rawJSON : String(value);
+    if (text.length >= LONG_NUMBER) fixed(text, guard);
+  } else if (Array.isArray(value)) for (const item of value as readonly Json[]) demandPlain(item, guard);
+  else if (isObject(value))
+    for (const name in value) {
+      if (name.length >= LONG_NAME) fixed(name, guard);
+      const member = value[name];
+      if (typeof member === "object" ? member !== null : typeof member === "number") demandPlain(member!, guard);
+    }
 }
 
 /** Digits of a number that is worth a look: shorter ones are nobody's. */
@@ -178,8 +231,7 @@ const LONG_NUMBER = 8;
 function guardedExtra(extra: Json, guard: TextGuard): Json {
   return namesAndNumbers(mapTexts(extra, guard, extraKind), guard);
 }
-const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
-const extraKind: KindOf = (name) => (FILES.has(name) ? "file" : OPAQUE.has(name) ? "skip" : "words");
+const extraKind: KindOf = (name, owner) => (FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "words");
 
 export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   if (typeof value === "number" || isRawNumber(value)) {
@@ -190,8 +242,11 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   }
   if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => namesAndNumbers(item, guard));
   if (!isObject(value)) return value;
-  const members = Object.entries(value).map(([name, member]) => [name.length < LONG_NAME ? name : guard(name, "words"), member === undefined ? member : namesAndNumbers(member, guard)] as const);
-  return members.every(([name, member]) => name in value && value[name] === member) ? value : Object.fromEntries(members);
+  const members = Object.entries(value).map(([name, member]) => [name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "words"), member === undefined ? member : namesAndNumbers(member, guard)] as const);
+  if (members.every(([name, member]) => name in value && value[name] === member)) return value;
+  // two names that become one would take a member away
+  if (new Set(members.map(([name]) => name)).size < members.length) for (const name in value) fixed(name, guard);
+  return Object.fromEntries(members);
 }
 /** The shortest address of e-mail. */
 const LONG_NAME = 6;
@@ -204,7 +259,8 @@ function changedNames(before: JsonObject, after: JsonObject): readonly string[] 
 export function mapTexts(value: Json, guard: TextGuard, kindOf: KindOf, name = "", owner: JsonObject = {}): Json {
   if (typeof value === "string") {
     const kind = kindOf(name, owner);
-    if (kind === "file") return guardedFile(value, (text) => guard(text, "words"));
+    if (kind === "file") return guardedFile(value, (text) => guard(text, "words"), (address) => void fixed(address, guard));
+    if (kind === "fixed") return fixed(value, guard);
     return kind === "skip" || kind === "none" ? value : guard(value, kind);
   }
   if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;

@@ -78,6 +78,7 @@ export class GuardedChunks {
     const hadName = call.name !== "";
     const given = takeDelta(call, delta);
     const position = calls.indexOf(call);
+    if (!hadName && call.name !== "") this.#guard.name(call.name);
     const text = given === "" ? "" : this.#guard.take(callKey(index, position), given, true);
     const { id, function: said, ...rest } = delta;
     const name = isObject(said) && !hadName && typeof said["name"] === "string" ? { name: said["name"] } : {};

@@ -70,6 +70,7 @@ function textsOf(visit: (guard: TextGuard) => unknown): Texts {
     return text;
   };
   visit(Object.assign(noted, {
+    fixed: (text: string) => void noted(text, "words"),
     divided(parts: readonly string[]) {
       texts.words.add(parts.join(""));
       return parts;

@@ -1,4 +1,8 @@
 // Keeping what is said in calls (decisions 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
+import { policiesFor } from "../auth/policy-documents.ts";
+import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
+import { textGuard } from "../../src/chat/guard-request.ts";
+import { redactedValues } from "../../src/chat/content-redaction.ts";
 import { openGuardThreads } from "../../src/chat/guard-threads.ts";
 import { Looking } from "../../src/chat/looking.ts";
 import { describe, expect, test } from "bun:test";
@@ -179,9 +183,18 @@ describe("what is kept", () => {
     expect(kept.leftOut).toMatchObject({ isAnswerCut: true });
   });
 
+  test("[d11.3] members beside role and type are redacted like all others, and so are role and type where they are no such words", () => {
+    const guard = textGuard([{ ...(policiesFor({ name: "secrets", guard: { classes: ["secret"], action: "mask" } }).of("default", "default")!.all[0] as GuardPolicy) }], () => {});
+    const value = { role: "user", type: "text", id: SECRET, name: SECRET, status: SECRET, tool_call_id: SECRET, index: 1, inside: { type: "text", id: SECRET } };
+    expect(redactedValues([value, { role: SECRET, type: SECRET }], guard)).toEqual([
+      { role: "user", type: "text", id: "[secret]", name: "[secret]", status: "[secret]", tool_call_id: "[secret]", index: 1, inside: { type: "text", id: "[secret]" } },
+      { role: "[secret]", type: "[secret]" },
+    ]);
+  });
+
   test("[d11.3] what parts of a long message divide between them is found as well", async () => {
     const one = world({ enabled: true, max_characters: 1_000_000 }, { upstream: answer("ok") });
-    await (await one.stub.chat(hello(parts(`${"word ".repeat(16_000)}${SECRET} and so on`, 7)))).text();
+    await (await one.stub.chat(hello(parts(`${"word ".repeat(16_000)}${SECRET} and so on`, 9)))).text();
     const said = (await one.content())!.messages.at(-1)!.content as unknown as readonly { readonly text: string }[];
     const text = said.map((part) => part.text).join("");
     expect(text).toEndWith("[secret] and so on");

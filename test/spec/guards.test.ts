@@ -25,7 +25,7 @@ const said = async (stub: Stub, fields: object): Promise<{ readonly status: numb
 describe("what goes in", () => {
   const CONVERSATION = [
     { role: "system", content: `You write for ${MAIL}.` },
-    { role: "user", name: MAIL, content: [{ type: "text", text: `My card is ${CARD}.` }, { type: "image_url", image_url: { url: "https://images.example/a@b.co.png" } }] },
+    { role: "user", name: MAIL, content: [{ type: "text", text: `My card is ${CARD}.` }, { type: "image_url", image_url: { url: "https://images.example/a.png" } }] },
     { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: `{"card":"${CARD}"}` } }] },
     { role: "tool", tool_call_id: "call_1", content: `It belongs to ${MAIL}` },
   ];
@@ -43,7 +43,7 @@ describe("what goes in", () => {
       tools: [{ ...TOOL, function: { ...TOOL.function, description: "Ask [email] first." } }],
       messages: [
         { role: "system", content: "You write for [email]." },
-        { role: "user", name: "[email]", content: [{ type: "text", text: "My card is [card]." }, { type: "image_url", image_url: { url: "https://images.example/a@b.co.png" } }] },
+        { role: "user", name: "[email]", content: [{ type: "text", text: "My card is [card]." }, { type: "image_url", image_url: { url: "https://images.example/a.png" } }] },
         { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"card":"[card]"}' } }] },
         { role: "tool", tool_call_id: "call_1", content: "It belongs to [email]" },
       ],
@@ -168,6 +168,72 @@ describe("what goes in, in unusual places", () => {
     expect(await sentFor(on(MASKS, "input", { mode: "audit" }), parts("4111 1111 ", "1111 1111"))).toEqual(["4111 1111 ", "1111 1111"]);
   });
 
+  const inTool = (parameters: object): object => ({ tools: [{ type: "function", function: { name: "f", parameters } }] });
+  const property = (schema: object): object => inTool({ type: "object", properties: { a: schema } });
+  const utf16 = (text: string, isBig: boolean, mark: boolean): string => {
+    const bytes = Buffer.from((mark ? "\ufeff" : "") + text, "utf16le");
+    return (isBig ? bytes.swap16() : bytes).toString("base64");
+  };
+  /** Where nothing can be put in the place of what is found. */
+  const UNREPLACEABLE: Readonly<Record<string, object>> = {
+    "the name of a property": inTool({ type: "object", properties: { [MAIL]: { type: "string" } } }),
+    "the value of type": property({ type: MAIL }),
+    "the value of format": property({ type: "string", format: CARD }),
+    "the value of $ref": property({ $ref: `#/$defs/${MAIL}` }),
+    "the value of $id": property({ $id: `https://schemas.example/?for=${MAIL}`, type: "string" }),
+    "a pattern": property({ type: "string", pattern: MAIL }),
+    "a number in a schema": property({ enum: [4111111111111111] }),
+    "the name of a format of the answer": { response_format: { type: "json_schema", json_schema: { name: CARD.replaceAll(" ", ""), schema: { type: "object" } } } },
+    "the name of a function": { messages: [...HELLO, { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: CARD.replaceAll(" ", ""), arguments: "{}" } }] }, { role: "tool", tool_call_id: "c", content: "x" }] },
+    "the id of a call": { messages: [...HELLO, { role: "assistant", content: null, tool_calls: [{ id: MAIL, type: "function", function: { name: "f", arguments: "{}" } }] }, { role: "tool", tool_call_id: MAIL, content: "x" }] },
+    "a chosen function": { ...inTool({ type: "object" }), tool_choice: { type: "function", function: { name: "f" }, note: { type: MAIL } } },
+    "a service tier": { service_tier: MAIL },
+    "an effort": { reasoning_effort: MAIL },
+    "a key of logit_bias": { logit_bias: { [CARD.replaceAll(" ", "")]: 1 } },
+    "a voice": { modalities: ["text", "audio"], audio: { voice: MAIL, format: "wav" } },
+    "a modality": { modalities: [MAIL] },
+    "an address": user({ type: "image_url", image_url: { url: `https://images.example/?for=${MAIL}` } }),
+    "how closely to look": user({ type: "image_url", image_url: { url: "https://images.example/a.png", detail: MAIL } }),
+    "the id of a file": user({ type: "file", file: { file_id: CARD.replaceAll(" ", "") } }),
+    "two names that would become one": { custom_field: { [MAIL]: 1, "bob@mail.example.org": 2 } },
+    "what is said to be a signature": { messages: [...HELLO, { role: "assistant", content: "x", reasoning_details: [{ type: "reasoning.text", text: "t", signature: MAIL }] }, ...HELLO] },
+  };
+  test.each(Object.entries(UNREPLACEABLE))("[d3.3] %s: what is found there cannot be replaced, and is refused also where the guard masks", async (_place, fields) => {
+    for (const policy of [on(MASKS, "input"), on(BLOCKS, "input")]) {
+      const stub = answering(policy);
+      const { status, body } = await said(stub, fields);
+      // what the gateway itself takes for no request at all has not left either
+      expect([status, body["error"]?.code, stub.sent.length]).toEqual([403, "policy_violation", 0]);
+    }
+    const audited = answering(on(MASKS, "input", { mode: "audit" }));
+    await said(audited, fields);
+    expect(audited.records[0]!.policies).toEqual([{ name: "no-pii", effect: "would_deny" }]);
+  });
+
+  const REPLACEABLE: Readonly<Record<string, object>> = {
+    "the name of an unknown member of a message": { messages: [{ role: "user", content: "x", [MAIL]: true }] },
+    "the name of an unknown member of a part": user({ type: "text", text: "x", extra: { [MAIL]: 1 } }),
+    "a number in an unknown member of a message": { messages: [{ role: "user", content: "x", order: 4111111111111111 }] },
+    "a text file in UTF-16": user({ type: "file", file: { filename: "a.txt", file_data: `data:text/plain;charset=utf-16;base64,${utf16(LETTER, false, true)}` } }),
+    "a text file in UTF-16, the other way round": user({ type: "file", file: { filename: "a.txt", file_data: utf16(LETTER, true, true) } }),
+    "a text file in UTF-16 without a mark": user({ type: "file", file: { filename: "a.txt", file_data: utf16(LETTER, false, false) } }),
+  };
+  test.each(Object.entries(REPLACEABLE))("[d3.3] %s: masked, and blocked", async (_place, fields) => {
+    const masking = answering(on(MASKS, "input"));
+    expect((await said(masking, fields)).status).toBe(200);
+    const sent = masking.sent[0]!.body;
+    const files = [...sent.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].flatMap(([found]) => [Buffer.from(found, "base64").toString("utf16le"), Buffer.from(found, "base64").swap16().toString("utf16le")]).join("");
+    for (const secret of [MAIL, CARD, "4111111111111111"]) expect([sent.includes(secret), files.includes(secret)]).toEqual([false, false]);
+    if (files !== "") expect(files).toContain("my card is [card]");
+    expect((await said(answering(on(BLOCKS, "input")), fields)).status).toBe(403);
+  });
+
+  test("[d3.3] words of the protocol are no texts: a pattern that is one of them finds only what somebody wrote", async () => {
+    const stub = answering({ name: "words", guard: { on: "input", action: "block", patterns: ["user|function|string|assistant|auto|content|properties"] } });
+    const { status } = await said(stub, { ...property({ type: "string" }), tool_choice: "auto" });
+    expect(status).toBe(200);
+  });
+
   test("[d3.3] pictures, PDF files, schemas' own words and tool servers' keys go out as they are", async () => {
     const fields = {
       messages: [{ role: "user", content: [
@@ -262,6 +328,31 @@ describe("what comes out, in one piece", () => {
     expect(stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "masked" }]);
   });
 
+  const PICTURE = Buffer.from(`<svg><text>${CARD} of ${MAIL}</text></svg>`.repeat(30)).toString("base64");
+  const ODD = {
+    role: "assistant", content: "Look.", [`for ${MAIL}`]: 1, order: 4111111111111111,
+    annotations: [{ type: "url_citation", url_citation: { url: `https://shop.example/?for=${MAIL}`, title: "x", start_index: 0, end_index: 1 } }],
+    images: [{ type: "image_url", image_url: { url: `data:image/svg+xml;base64,${PICTURE}` } }, { type: "image_url", image_url: { url: `data:text/plain,${encodeURIComponent(CARD)}` } }],
+  };
+  const decoded = (text: string): string => text + [...text.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].map(([found]) => Buffer.from(found, "base64").toString()).join("") + decodeURIComponent(text.replaceAll(/%(?![0-9A-Fa-f]{2})/g, ""));
+
+  test("[d3.3] addresses of annotations, pictures that are texts, names and numbers of a vendor's own: masked in a plain answer and in a stream", async () => {
+    const stub = answering(on(MASKS, "output"), { ...openaiAnswer("x"), choices: [{ index: 0, finish_reason: "stop", message: ODD }], own: { [MAIL]: 4111111111111111 } });
+    const plain = await said(stub, {});
+    expect([plain.status, decoded(JSON.stringify(plain.body)).match(/mail\.example|4111/)]).toEqual([200, null]);
+    expect(plain.body["choices"][0].message.annotations[0].url_citation.url).toBe("https://shop.example/?for=[email]");
+    const streamed = await play([chunk({ ...ODD }), chunk({}, "stop", { own: { [MAIL]: 4111111111111111 } })], { stub: guarded(on(MASKS, "output")) });
+    expect([streamed.error, decoded(streamed.text).match(/mail\.example|4111/), streamed.content]).toEqual([null, null, "Look."]);
+  });
+
+  test("[d3.3] the name of a function that the model calls cannot be replaced: the answer is refused, and a stream ends", async () => {
+    const call = { id: "c", type: "function", function: { name: CARD.replaceAll(" ", ""), arguments: "{}" } };
+    const plain = await said(answering(on(MASKS, "output"), { ...openaiAnswer("x"), choices: [{ index: 0, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [call] } }] }), {});
+    expect([plain.status, plain.body["error"].code, JSON.stringify(plain.body).includes("4111")]).toEqual([403, "policy_violation", false]);
+    const streamed = await play([chunk({ content: "So. " }), chunk({ tool_calls: [{ index: 0, ...call }] }), chunk({}, "tool_calls")], { stub: guarded(on(MASKS, "output")) });
+    expect([streamed.error?.["code"], streamed.text.includes("4111"), streamed.done]).toEqual(["policy_violation", false, true]);
+  });
+
   test("[d3.3] a guard that blocks is 403, is not tried again, and what was made is settled", async () => {
     const stub = answering(on(BLOCKS, "output"), ANSWER);
     const { status, body } = await said(stub, { n: 2, num_retries: 3, fallbacks: ["openai:gpt-4o-mini"] });
@@ -289,7 +380,7 @@ describe("what comes out, as a stream", () => {
   test("[d3.3] a match that spans chunks is caught, and nothing of it leaves", async () => {
     const got = await streamed([chunk({ role: "assistant", content: "" }), ...spelled(`The card ${CARD} is of ${MAIL}, he said.`), chunk({}, "stop"), usageChunk()]);
     expect([got.content, got.faults, got.error]).toEqual(["The card [card] is of [email], he said.", [], null]);
-    expect(got.text).not.toMatch(/"4|ada/);
+    expect(got.text).not.toMatch(/"content":"4|ada@/);
     expect(got.stub.records[0]).toMatchObject({ status: 200, usage: USAGE, policies: [{ name: "no-pii", effect: "masked" }] });
   });
 
