@@ -86,6 +86,11 @@ export function linearPattern(pattern: string): Re2.RE2JS {
   return library.RE2JS.compile(pattern);
 }
 
+/** Instructions of its program. Throws PatternError. */
+export function instructionsOf(pattern: string): number {
+  return parsed(pattern).inst.length;
+}
+
 function parsed(pattern: string): Compiled["re2Input"]["prog"] {
   try {
     return (linearPattern(pattern) as unknown as Compiled).re2Input.prog;

@@ -6,7 +6,7 @@ import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
 import type { PolicyRule, RuleVariable } from "../core/policy.ts";
 import { RULE_VARIABLES } from "../core/policy.ts";
-import { linearPattern } from "./pattern-program.ts";
+import { instructionsOf, linearPattern } from "./pattern-program.ts";
 import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
 import { ClientFacts, FactError, MAX_ITEMS, MessageFacts, PARAMETER_TYPES, ParameterFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "./policy-facts.ts";
 
@@ -24,6 +24,8 @@ const MAX_DEPTH = 32;
 const MAX_BODY = 64;
 /** Characters that the patterns of a rule look at in one evaluation. */
 const MAX_MATCHED = 1_000_000;
+/** Steps that they may take at the worst, by the sizes of their programs and the lengths of the texts: some 50 ms. */
+const MAX_STEPS = 15_000_000;
 const MAX_PATTERN = 1000;
 
 const MACROS: ReadonlySet<string> = new Set(["exists", "all", "exists_one", "map", "filter"]);
@@ -56,6 +58,7 @@ function compile(text: string): CompiledRule {
     mentions: walk.mentions,
     denies(facts) {
       matched = 0;
+      steps = 0;
       const outcome: unknown = program(facts);
       if (typeof outcome !== "boolean") throw new FactError("the rule gave neither true nor false");
       return outcome;
@@ -100,20 +103,29 @@ function withinBound(list: { readonly length?: number; readonly size?: number })
   return list;
 }
 
-const patterns = new Map<string, RE2JS>();
-let matched = 0;
+interface Pattern {
+  readonly matcher: RE2JS;
+  readonly size: number;
+}
 
-/** Linear in the text. Only patterns of rules that were loaded come here. */
+const patterns = new Map<string, Pattern>();
+let matched = 0;
+let steps = 0;
+
+/** Linear in the text, and bounded by what it may cost. Only patterns of rules that were loaded come here. */
 function matchesPattern(text: string, pattern: string): boolean {
   matched += text.length;
   if (matched > MAX_MATCHED) throw new FactError(`patterns look at no more than ${MAX_MATCHED} characters in one evaluation`);
-  return patternOf(pattern).test(text);
+  const { matcher, size } = patternOf(pattern);
+  steps += text.length * size;
+  if (steps > MAX_STEPS) throw new FactError("its patterns are too large for texts of this length");
+  return matcher.test(text);
 }
 
-function patternOf(pattern: string): RE2JS {
+function patternOf(pattern: string): Pattern {
   const known = patterns.get(pattern);
   if (known !== undefined) return known;
-  const fresh = linearPattern(pattern);
+  const fresh = { matcher: linearPattern(pattern), size: instructionsOf(pattern) };
   if (patterns.size >= MAX_KNOWN) patterns.clear();
   patterns.set(pattern, fresh);
   return fresh;

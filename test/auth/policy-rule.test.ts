@@ -155,3 +155,18 @@ describe("the form of what rules see", () => {
     expect(refusalOf('now.getHours__zoned("Mars/Olympus") == 1')).toMatch(/not there/);
   });
 });
+
+test("[d3.1] a pattern and a text that together could keep others waiting are not matched: the rule fails, and so denies", () => {
+  const slow = compileRule('request.metadata.note.matches("(?:a?){500}a{500}[bc]")');
+  const outcome = (length: number): string => {
+    try {
+      return String(slow.denies(facts({ metadata: { note: "a".repeat(length) } })));
+    } catch (thrown) {
+      return (thrown as Error).message;
+    }
+  };
+  expect(outcome(1000)).toBe("false");
+  expect(outcome(16_000)).toContain("its patterns are too large for texts of this length");
+  // what counts is one evaluation
+  for (let time = 0; time < 50; time++) expect(outcome(1000)).toBe("false");
+});
