@@ -9,7 +9,7 @@ const MEMBERS = [
 ];
 const VALUES = [
   "system", "developer", "user", "assistant", "tool", "function", "string", "number", "integer", "boolean", "object", "array", "null", "text", "image_url", "input_audio", "input_text", "input_image", "output_text", "video_url", "file",
-  "document", "image", "audio", "video", "refusal", "thinking", "redacted_thinking", "reasoning.text", "reasoning.summary", "reasoning.encrypted", "custom", "mcp", "grammar", "json_object", "json_schema", "content", "auto", "none",
+  "document", "image", "audio", "video", "refusal", "thinking", "redacted_thinking", "reasoning.text", "reasoning.summary", "reasoning.encrypted", "mcp", "grammar", "json_object", "json_schema", "content", "auto", "none",
   "required", "any", "allowed_tools", "low", "medium", "high", "minimal", "xhigh", "max", "default", "flex", "scale", "priority", "fast", "standard", "base64", "url", "ephemeral", "always", "never", "approximate",
   "date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uri-reference", "uuid", "regex", "json-pointer", "int32", "int64", "float", "double", "byte", "binary", "password", "wav", "mp3", "flac", "opus",
   "pcm16", "text/plain", "text/html", "text/csv", "text/markdown", "application/json", "application/pdf", "image/png", "image/jpeg", "image/gif",
