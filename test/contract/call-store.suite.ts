@@ -190,7 +190,7 @@ function listSuite(newStore: NewStore): void {
     });
 
     test("a row in short, and with its record; of another tenant it is not there", async () => {
-      const record = recordOf({ startedAtMs: DAY_ONE + 5, tokens: [10, 5, 4, 3], costNanoUsd: 9_007_199_254_740_991, attempts: [1, 2].map(() => ({ usageSource: null, round: 1, spanId: null, startMs: 0, usage: null, vendor: null })) as unknown as CallRecord["attempts"], stream: true, cancelled: true, firstContentMs: 12.4, totalMs: 99.6, userId: "ann", endUser: "eve" });
+      const record = recordOf({ startedAtMs: DAY_ONE + 5, tokens: [10, 5, 4, 3], costNanoUsd: 9_007_199_254_740_991, attempts: [1, 2].map(() => ({ usageSource: null, round: 1, spanId: null, startMs: 0, usage: null, vendor: null, toldModel: null, requestId: null })) as unknown as CallRecord["attempts"], stream: true, cancelled: true, firstContentMs: 12.4, totalMs: 99.6, userId: "ann", endUser: "eve" });
       const own = await newStore([{ record, settled: true }]);
       const summary: CallSummary = {
         traceId: record.traceId, timeMs: DAY_ONE + 5, tenantId: "acme", projectId: "site", tokenId: "tok", userId: "ann", endUser: "eve", route: "direct", provider: "openai", model: "gpt-4o", status: 200, code: null, stream: true,
