@@ -95,12 +95,12 @@ function demandNoLoss(place: DataPlace): void {
   );
 }
 
-/** Null: something is in it, or it is no database, which is told when it is opened. */
+/** Null: something is in it, or it cannot be one, which is told when it is opened. */
 function lossOf(file: string): string | null {
-  const size = statSync(file, { throwIfNoEntry: false })?.size;
-  if (size === undefined) return "is missing";
-  if (size === 0) return "is empty";
   try {
+    const size = statSync(file, { throwIfNoEntry: false })?.size;
+    if (size === undefined) return "is missing";
+    if (size === 0) return "is empty";
     const database = new SqliteFile(file, { readonly: true });
     const tables = database.query<{ readonly count: number }, []>("select count(*) as count from sqlite_schema").get()!.count;
     database.close();
