@@ -37,8 +37,8 @@ export interface FailureContext {
 }
 
 export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
-  // where no credential was sent, it lacks one at whoever gave the address
-  const ownCredential = !(context.target.credential?.fromCaller ?? context.target.guardedField !== null);
+  // where no credential was sent to an address of the caller's, the caller has to bring one
+  const ownCredential = !(context.target.credential?.fromCaller ?? context.target.isCallersAddress);
   const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
   const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (code === "upstream_authentication" || code === "upstream_quota") {

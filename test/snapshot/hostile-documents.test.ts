@@ -186,7 +186,7 @@ test("rows that are damaged, or of a newer version, are left out and named; ever
   raw.run("update resources set document = '{\"targets\":' where id = 'broken'");
   raw.run("update resources set document = 'null' where id = 'list'");
   raw.run("update resources set document = '' where id = 'pol'");
-  raw.run("insert into resources select 'new', 'galaxy', tenant_id, project_id, 'new', document, set_by, version, created_at_ms, updated_at_ms from resources where id = 'fine'");
+  raw.run("insert into resources select 'new', 'galaxy', tenant_id, project_id, 'new', document, set_by, version, created_at_ms, updated_at_ms, by_operator from resources where id = 'fine'");
   raw.run("insert into users (id, tenant_id, name) values ('ann', 'acme', 'Ann')");
   raw.run("insert into memberships (tenant_id, user_id, project_id, role) values ('acme', 'ann', null, 'emperor')");
   raw.run("insert into access_tokens (id, kind, name, tenant_id, project_id, role, permissions, created_at_ms, lifetime_ms, expires_at_ms) values ('T', 'project', 't', 'acme', 'one', 'developer', '[', 0, 0, 0), ('U', 'project', 't', 'acme', 'one', 'developer', '[]', 0, 0, 9223372036854775807), ('V', 'project', 't', 'acme', 'one', 'developer', '[]', -5, 0, 0)");

@@ -42,7 +42,7 @@ async function follow(file = "", from: Store = store): Promise<SnapshotSource> {
 }
 
 const put = (kind: "provider" | "route" | "policy" | "limit" | "price" | "setting", name: string, document: JsonObject, projectId: string | null = null, tenantId = "acme") =>
-  writes(store).createResource({ kind, tenantId, projectId, name, document });
+  writes(store).createResource({ kind, tenantId, projectId, name, document, byOperator: false });
 
 const told = (): string => problems.filter(({ source: of }) => of === "store").map(({ message }) => message).join("\n");
 
