@@ -44,6 +44,7 @@ import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
 import { type LimitCounts, openLimitCounts } from "./store/limit-counts.ts";
+import { openReplicaWatch, type ReplicaWatch } from "./snapshot/replica-watch.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
 import { noLedger } from "./store/ledger.ts";
@@ -112,14 +113,15 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const storage = await openStorage(ground);
   const source = await openConfiguration(ground, storage);
   const records = await openRecords(ground, storage);
+  const replicas = openReplicas(ground, storage, source);
   const outside = openOutside(ground, source);
   const telling = await openTelling(ground, { source, storage, outside });
   const routing = openRouting(Math.random, (change) => {
-    const event = breakerEvent(change, `${hostname()}:${process.pid}`);
+    const event = breakerEvent(change, processName());
     if (event !== null) telling.events.emit(event);
   });
   const targets = () => targetStandings(routing, systemClock.monotonic());
-  const metrics = openGatewayMetrics(source, { targets, limits: () => limits, budgets: () => budgets, ...records, ...outside, ...telling });
+  const metrics = openGatewayMetrics(source, { targets, limits: () => limits, budgets: () => budgets, replicas, ...records, ...outside, ...telling });
   const limits = await openLimits(ground, records, source.current().limitRules, metrics.limitStoreAnswered);
   const budgets = openBudgetWatch(limits, () => source.current());
   source.subscribe(({ toolServers }) => outside.toolServers.configured(toolServers.keys));
@@ -138,7 +140,7 @@ async function openAll(ground: Ground): Promise<Gateway> {
     onContentLost: (traceId, fault) => log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, { log, metrics, events })),
   };
-  return await openDoor(ground, { context, metrics, observer, targets, traffic, source, storage, records });
+  return await openDoor(ground, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
 }
 
 interface BehindTheDoor {
@@ -150,10 +152,11 @@ interface BehindTheDoor {
   readonly source: SnapshotSource;
   readonly storage: Storage;
   readonly records: Records;
+  readonly replicas: ReplicaWatch;
 }
 
 /** From here on calls come. */
-async function openDoor({ options, closing, onFault }: Ground, { context, metrics, observer, targets, traffic, source, storage: { store }, records: { ledger, calls, contents, contentLog } }: BehindTheDoor): Promise<Gateway> {
+async function openDoor({ options, closing, onFault }: Ground, { context, metrics, observer, targets, traffic, source, storage: { store }, replicas, records: { ledger, calls, contents, contentLog } }: BehindTheDoor): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
   const app = createApp({
@@ -170,7 +173,7 @@ async function openDoor({ options, closing, onFault }: Ground, { context, metric
     callsInFlight: () => traffic.count(),
     refuseUnserved: refuseUnservedWith(context),
     targets,
-    dependencies: () => dependencies(source, limits, ledger),
+    dependencies: () => dependencies(source, limits, ledger, replicas),
     admin: { store, limits, calls, contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) }, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
   });
   process.on("unhandledRejection", onFault);
@@ -292,6 +295,23 @@ async function openRecords({ options, log, closing }: Ground, { calls, sealer }:
   return { calls, contents, contentLog, ledger, keeper, counting };
 }
 
+/** Which gateways share the database, and whether they use the same configuration file. */
+function openReplicas({ log, closing }: Ground, { calls }: Storage, source: SnapshotSource): ReplicaWatch {
+  const replicas = openReplicaWatch({
+    table: calls,
+    own: { id: crypto.randomUUID(), name: processName(), version: VERSION },
+    fingerprint: () => source.fingerprint(),
+    clock: systemClock,
+    onDifferent: (others) => log.warn({ fingerprint: source.fingerprint(), others }, "gateways on this database run with different configuration files"),
+    onSame: (count) => log.info({ fingerprint: source.fingerprint(), replicas: count }, "gateways on this database run with the same configuration file again"),
+  });
+  closing.beside(() => replicas.close());
+  return replicas;
+}
+
+/** As people find it. */
+const processName = (): string => `${hostname()}:${process.pid}`;
+
 /** Of a credential no more than its last four characters are told. */
 function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): Readonly<Record<string, unknown>> {
   return { provider: providerId, credential: lastFour === null ? kind : `${kind} …${lastFour}`, reason, minutes: forMs / 60_000 };
@@ -352,6 +372,7 @@ interface MetricParts extends Records, Outside, Telling {
   targets(): readonly TargetStanding[];
   limits(): { figures?(): LimitStoreFigures };
   budgets(): BudgetWatch;
+  readonly replicas: ReplicaWatch;
 }
 
 function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics {
@@ -363,6 +384,7 @@ function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics
     toolServers: () => parts.toolServers.figures(),
     events: () => parts.events.figures,
     contents: () => parts.contentLog.figures(),
+    replicas: () => parts.replicas.figures(),
     budgets: () => parts.budgets().standings(),
     integrations: () => parts.integrations?.standings() ?? [],
     modelLabel: (call) => names.nameOf(call),

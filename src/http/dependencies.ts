@@ -1,10 +1,11 @@
 // What calls lean on, in the words of `/readyz?verbose`. What is wrong with any of it stops no call by itself, but for what the settings say.
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { ReplicaWatch } from "../snapshot/replica-watch.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
 import type { OpenLedger } from "../store/open-ledger.ts";
 
-export function dependencies(source: Pick<SnapshotSource, "storeStanding">, limits: Pick<LimitStore, "away">, ledger: Pick<OpenLedger, "standing">): JsonObject {
+export function dependencies(source: Pick<SnapshotSource, "storeStanding" | "fingerprint">, limits: Pick<LimitStore, "away">, ledger: Pick<OpenLedger, "standing">, replicas: Pick<ReplicaWatch, "others">): JsonObject {
   const { unreachedMs, problems } = source.storeStanding();
   const away = limits.away?.() ?? null;
   const { fault, unshippedBytes, lost } = ledger.standing();
@@ -12,5 +13,6 @@ export function dependencies(source: Pick<SnapshotSource, "storeStanding">, limi
     database: { reached_ms_ago: Math.round(unreachedMs), problems: [...problems] },
     limit_store: { driver: limits.away === undefined ? "memory" : "valkey", away_for_ms: away === null ? null : Math.round(away.forMs), reason: away?.reason ?? null },
     ledger: { writable: fault === null, reason: fault, unshipped_bytes: unshippedBytes, lost_rows: lost },
+    replicas: { fingerprint: source.fingerprint(), others: replicas.others().map((other) => ({ ...other })) },
   };
 }

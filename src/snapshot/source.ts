@@ -1,5 +1,6 @@
 // Where calls find their snapshot. It follows the configuration file and the store, and puts a new snapshot in the old one's place when
 // either has changed; what cannot be used is reported and changes nothing.
+import { createHash } from "node:crypto";
 import type { Environment } from "../config/environment.ts";
 import { FileFollower } from "../config/file-follower.ts";
 import { readConfigText } from "../config/file.ts";
@@ -45,6 +46,8 @@ export interface SnapshotSource {
   current(): Snapshot;
   /** The configuration that `current()` was made of. */
   configuration(): Configuration;
+  /** The begin of the SHA-256 of the file's text that `configuration()` was read from, of an empty one where there is no file: `sha256sum <file> | cut -c1-16`. */
+  fingerprint(): string;
   /** Why no call may run on `current()`, or null: the store has not been reached for a minute, and the configuration says to refuse then (decisions 2.6). */
   refusal(): string | null;
   /** How long ago the store last answered, and what is wrong with it or with what stands in it. */
@@ -73,6 +76,13 @@ export async function openSnapshotSource(options: SnapshotSourceOptions): Promis
   return new FollowingSource(options, { text, configuration, contents: await options.store.readContents() });
 }
 
+/** A name for people to compare, not a proof: it stands in logs, where the whole of it would only be longer. */
+const FINGERPRINT_DIGITS = 16;
+
+function fingerprintOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, FINGERPRINT_DIGITS);
+}
+
 interface Origin {
   readonly text: string;
   readonly configuration: Configuration;
@@ -93,6 +103,7 @@ class FollowingSource implements SnapshotSource {
   readonly #endWatch: () => void;
   readonly #remember = openMemory();
   #configuration: Configuration;
+  #fingerprint: string;
   #contents: Contents;
   #snapshot: Snapshot;
   #told: ReadonlySet<string> = new Set();
@@ -113,6 +124,7 @@ class FollowingSource implements SnapshotSource {
     this.#clock = options.clock ?? systemClock;
     this.#storeReachedMs = this.#clock.monotonic();
     this.#configuration = configuration;
+    this.#fingerprint = fingerprintOf(text);
     this.#contents = contents;
     this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, remember: this.#remember });
     this.#reportNotices(this.#noticesOf(configuration, contents));
@@ -130,6 +142,10 @@ class FollowingSource implements SnapshotSource {
 
   configuration(): Configuration {
     return this.#configuration;
+  }
+
+  fingerprint(): string {
+    return this.#fingerprint;
   }
 
   refusal(): string | null {
@@ -159,6 +175,7 @@ class FollowingSource implements SnapshotSource {
   #takeText(file: string, text: string): void {
     try {
       this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#contents);
+      this.#fingerprint = fingerprintOf(text);
     } catch (thrown) {
       this.#report("file", thrown);
     }

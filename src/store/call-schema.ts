@@ -1,6 +1,7 @@
 // The tables of calls as Kysely sees them, and their migration. Absent words are empty ones: they stand in keys. Written for SQLite and PostgreSQL alike.
 import { type Kysely, PostgresAdapter, sql } from "kysely";
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
+import type { ReplicaSchema } from "./replicas.ts";
 
 /** Whose call it was, and who answered. */
 export interface DimensionColumns {
@@ -70,7 +71,7 @@ export interface PlaceColumns {
   readonly last_ms: bigint;
 }
 
-export interface CallSchema {
+export interface CallSchema extends ReplicaSchema {
   readonly call: CallColumns;
   /** `record`: JSON of the whole record. */
   readonly call_detail: { readonly trace_id: string; readonly time_ms: bigint; readonly record: string };

@@ -13,6 +13,7 @@ import { searchCalls } from "./log-search.ts";
 import { findPlaces } from "./journal-places.ts";
 import { parseClosing } from "./journal-row.ts";
 import type { ShippedPlace } from "./ledger.ts";
+import { leaveReplicas, meetReplicas, type Replica } from "./replicas.ts";
 import { openDatabase } from "./sqlite.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
@@ -51,6 +52,8 @@ const METHODS = {
   usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) => usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
+  meetReplicas: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) => meetReplicas(db, own, gone),
+  leaveReplicas: ({ db }: OpenCalls, id: string) => leaveReplicas(db, id),
 };
 
 function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[] {

@@ -3,6 +3,7 @@
 import type { CallRecord } from "../core/record.ts";
 import type { LedgerSink } from "./ledger.ts";
 import type { Page, PageRequest } from "./reader.ts";
+import type { ReplicaTable } from "./replicas.ts";
 
 /** One call in short. What did not apply is null. */
 export interface CallSummary {
@@ -178,7 +179,7 @@ export interface Spent {
 }
 
 /** Every method throws StoreError. Reads never delay calls: they run beside the process's own thread, or in the database. */
-export interface CallStore extends LedgerSink {
+export interface CallStore extends LedgerSink, ReplicaTable {
   /** Looks at a bounded number of calls. */
   searchCalls(page: PageRequest, filter: LogFilter): Promise<LogPage>;
   /** The sealed key of a tenant's contents: the one that is there, else this one. */

@@ -7,6 +7,7 @@ import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
 import { findPlaces } from "./journal-places.ts";
 import { searchCalls } from "./log-search.ts";
+import { leaveReplicas, meetReplicas } from "./replicas.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 /** `reports`: what long reads go to; `close` closes both. */
@@ -25,6 +26,8 @@ export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>,
     usageTotals: (query) => usageTotals(reports, query),
     spent: (query) => spent(reports, query),
     prune: (before) => prune(db, before),
+    meetReplicas: (own, gone) => meetReplicas(db, own, gone),
+    leaveReplicas: (id) => leaveReplicas(db, id),
     close,
   };
 }

@@ -6,6 +6,7 @@ import { createCalls, createContents, createLookUps, createPlaces } from "./call
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
+import { createReplicas } from "./replicas.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 
@@ -110,6 +111,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0014-events": { up: createEvents },
   "0015-operators": { up: addOperators },
   "0016-journal-places": { up: createPlaces },
+  "0017-replicas": { up: createReplicas },
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */

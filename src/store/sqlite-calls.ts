@@ -39,6 +39,11 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     usage: (page, query) => reader.ask("usage", page, query),
     usageTotals: (query) => reader.ask("usageTotals", query),
     spent: (query) => reader.ask("spent", query),
+    meetReplicas: async (own, gone) => {
+      demand();
+      return await writer.ask("meetReplicas", own, gone);
+    },
+    leaveReplicas: (id) => writer.ask("leaveReplicas", id),
     close: async () => void (await Promise.all([writer.close(), reader.close()])),
   };
 }

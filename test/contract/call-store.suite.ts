@@ -8,6 +8,7 @@ import { parseJson } from "../../src/wire/json.ts";
 import type { CallFilter, CallStore, CallSummary, UsageDimension, UsageQuery, UsageRow, UsageSums } from "../../src/store/calls.ts";
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
+import type { Replica } from "../../src/store/replicas.ts";
 import { DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";
 
@@ -34,6 +35,7 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>): vo
     spentSuite(newStore);
     lastsSuite(newStore);
     logSuite(newStore);
+    replicaSuite(newStore);
   });
 }
 
@@ -137,6 +139,23 @@ function onceSuite(newStore: NewStore): void {
       const found = await calls.searchCalls({ limit: 5 }, { order: "newest", tags: ["order=12345678901234567890"].map((pair) => tagOf("meta", pair)) });
       expect(found.data.map(({ traceId }) => traceId)).toEqual([record.traceId]);
     });
+  });
+}
+
+function replicaSuite(newStore: NewStore): void {
+  test("gateways write themselves down beside the calls, and a row goes only as it was read", async () => {
+    const calls = await newStore();
+    const replica = (id: string, beat: number, fingerprint = "aa"): Replica => ({ id, name: `host-${id}:1`, version: "1.2.3", fingerprint, beat, seenMs: DAY_ONE + beat });
+    expect(await calls.meetReplicas(replica("a", 1), [])).toEqual([]);
+    expect(await calls.meetReplicas(replica("b", 1), [])).toEqual([replica("a", 1)]);
+    expect(await calls.meetReplicas(replica("a", 2, "bb"), [])).toEqual([replica("b", 1)]);
+    expect(await calls.meetReplicas(replica("c", 1), [{ id: "a", beat: 1 }])).toEqual([replica("a", 2, "bb"), replica("b", 1)]);
+    expect(await calls.meetReplicas(replica("c", 2), [{ id: "a", beat: 2 }])).toEqual([replica("b", 1)]);
+    // one that was taken for dead and is not
+    expect(await calls.meetReplicas(replica("a", 3), [])).toEqual([replica("b", 1), replica("c", 2)]);
+    await calls.leaveReplicas("c");
+    await calls.leaveReplicas("another");
+    expect(await calls.meetReplicas(replica("b", 2), [])).toEqual([replica("a", 3)]);
   });
 }
 

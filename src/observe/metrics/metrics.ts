@@ -14,6 +14,7 @@ import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.t
 import { type MetricListing, listingOf } from "./metric-listing.ts";
 import type { Observer } from "../observer.ts";
 import { processGauges } from "./process-gauges.ts";
+import { type ReplicaFigures, replicaGauges } from "./replica-gauges.ts";
 import { type BudgetStanding, openRuleMeters } from "./rule-meters.ts";
 import { type TargetStanding, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
@@ -50,6 +51,7 @@ export interface MetricSources {
   readonly isRegisteredServer?: IsRegisteredServer;
   readonly toolServers?: () => ToolServerFigures | null;
   readonly contents?: () => ContentFigures | null;
+  readonly replicas?: () => ReplicaFigures | null;
 }
 
 export function openMetrics(sources: MetricSources = {}): Metrics {
@@ -65,6 +67,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   integrationGauges(registry, sources.integrations ?? (() => []));
   toolServerGauges(registry, sources.toolServers ?? (() => null));
   contentLogGauges(registry, sources.contents ?? (() => null));
+  replicaGauges(registry, sources.replicas ?? (() => null));
   processGauges(registry);
 
   return {

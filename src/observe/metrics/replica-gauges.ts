@@ -1,0 +1,18 @@
+// What Prometheus is told of the gateways that share a database.
+import { Gauge, type Registry } from "prom-client";
+
+/** Gateways that live, this one included, by whether their configuration file is the one that this one uses. */
+export interface ReplicaFigures {
+  readonly same: number;
+  readonly different: number;
+}
+
+export function replicaGauges(registry: Registry, figures: () => ReplicaFigures | null): void {
+  new Gauge({
+    name: "dragoman_replicas", help: "Gateways on this database, this one included, by whether their configuration file is the same as this one's.", labelNames: ["configuration"], registers: [registry],
+    collect() {
+      this.reset();
+      for (const [configuration, count] of Object.entries(figures() ?? {})) this.set({ configuration }, count as number);
+    },
+  });
+}

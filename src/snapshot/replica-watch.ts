@@ -1,0 +1,150 @@
+// Follows the other gateways on the same database, and notices when their configuration files are not the one that is in use here. That is ordinary while a change
+// is rolled out, so it is told only when it lasts, and once for the same files.
+import type { Clock } from "../core/clock.ts";
+import type { ReplicaFigures } from "../observe/metrics/replica-gauges.ts";
+import type { Replica, ReplicaTable } from "../store/replicas.ts";
+
+export interface OtherReplica {
+  /** `host:pid` */
+  readonly replica: string;
+  readonly version: string;
+  readonly fingerprint: string;
+}
+
+export interface ReplicaWatchOptions {
+  readonly table: ReplicaTable;
+  /** Of this process; `id` is of this run. */
+  readonly own: Pick<Replica, "id" | "name" | "version">;
+  /** Of the configuration file that is in use now. */
+  readonly fingerprint: () => string;
+  readonly clock: Clock;
+  readonly onDifferent: (others: readonly OtherReplica[]) => void;
+  /** All gateways use the same file again; after a difference that was told. */
+  readonly onSame: (replicas: number) => void;
+  readonly graceMs?: number;
+  readonly everyMs?: number;
+}
+
+export interface ReplicaWatch {
+  /** Those that live, by name. */
+  others(): readonly OtherReplica[];
+  figures(): ReplicaFigures;
+  /** Writes this one down, and reads the others. A database that does not answer changes nothing here: whoever reads the configuration from it tells that it is away. */
+  look(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const EVERY_MS = 3000;
+/** A difference that lasts so long is told. */
+const GRACE_MS = 10_000;
+/** A row that was the same in so many looks is of a gateway that is gone. */
+const LOOKS_UNTIL_GONE = 10;
+
+interface Known {
+  readonly row: Replica;
+  /** Whether its row has changed while this process looked: one that was left behind never does. */
+  readonly isAlive: boolean;
+  readonly unchangedLooks: number;
+}
+
+interface Difference {
+  /** The fingerprints that there are. */
+  readonly files: string;
+  readonly sinceMs: number;
+}
+
+/** Begins to look at once. */
+export function openReplicaWatch(options: ReplicaWatchOptions): ReplicaWatch {
+  const watch = new FollowedReplicas(options);
+  watch.begin();
+  return watch;
+}
+
+/** A class, because it lives as long as the process does. */
+class FollowedReplicas implements ReplicaWatch {
+  readonly #options: ReplicaWatchOptions;
+  #known: ReadonlyMap<string, Known> = new Map();
+  #beat = 0;
+  #difference: Difference | null = null;
+  #told: string | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(options: ReplicaWatchOptions) {
+    this.#options = options;
+  }
+
+  begin(): void {
+    this.#looking = this.look().finally(() => {
+      if (this.#isClosed) return;
+      this.#timer = setTimeout(() => this.begin(), this.#options.everyMs ?? EVERY_MS);
+      this.#timer.unref();
+    });
+  }
+
+  others(): readonly OtherReplica[] {
+    return this.#alive().map(({ name, version, fingerprint }) => ({ replica: name, version, fingerprint }));
+  }
+
+  figures(): ReplicaFigures {
+    const others = this.others();
+    const own = this.#options.fingerprint();
+    const different = others.filter(({ fingerprint }) => fingerprint !== own).length;
+    return { same: others.length - different + 1, different };
+  }
+
+  async look(): Promise<void> {
+    const { table, own, fingerprint, clock } = this.#options;
+    const gone = [...this.#known.values()].filter(isGone).map(({ row: { id, beat } }) => ({ id, beat }));
+    try {
+      this.#take(await table.meetReplicas({ ...own, fingerprint: fingerprint(), beat: ++this.#beat, seenMs: clock.now() }, gone));
+    } catch {
+      return;
+    }
+    this.#compare();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+    // a row that stays is removed by the others
+    await this.#options.table.leaveReplicas(this.#options.own.id).catch(() => {});
+  }
+
+  #take(rows: readonly Replica[]): void {
+    const knownOf = (row: Replica): Known => {
+      const before = this.#known.get(row.id);
+      if (before === undefined) return { row, isAlive: false, unchangedLooks: 0 };
+      return before.row.beat === row.beat ? { ...before, unchangedLooks: before.unchangedLooks + 1 } : { row, isAlive: true, unchangedLooks: 0 };
+    };
+    this.#known = new Map(rows.map((row) => [row.id, knownOf(row)]));
+  }
+
+  #alive(): readonly Replica[] {
+    return [...this.#known.values()].filter((known) => known.isAlive && !isGone(known)).map(({ row }) => row);
+  }
+
+  #compare(): void {
+    const { fingerprint, clock, graceMs = GRACE_MS, onDifferent, onSame } = this.#options;
+    const own = fingerprint();
+    const alive = this.#alive();
+    const different = alive.filter((other) => other.fingerprint !== own);
+    if (different.length === 0) {
+      if (this.#told !== null) onSame(alive.length + 1);
+      this.#difference = this.#told = null;
+      return;
+    }
+    const nowMs = clock.monotonic();
+    const files = [...new Set([own, ...different.map((other) => other.fingerprint)])].toSorted().join(" ");
+    if (this.#difference?.files !== files) this.#difference = { files, sinceMs: nowMs };
+    if (this.#told === files || nowMs - this.#difference.sinceMs < graceMs) return;
+    this.#told = files;
+    onDifferent(this.others().filter((other) => other.fingerprint !== own));
+  }
+}
+
+function isGone({ unchangedLooks }: Known): boolean {
+  return unchangedLooks >= LOOKS_UNTIL_GONE;
+}

@@ -1,0 +1,59 @@
+// The gateways that share a database, as each of them writes itself down there, again and again while it lives. It stands beside the calls (calls.ts), whose connections
+// are beside the process's own thread: a write that waits for a disk or a network holds up no call.
+import type { Kysely } from "kysely";
+import { fromInteger, toInteger } from "./schema.ts";
+
+export interface Replica {
+  /** Of one run of a process. */
+  readonly id: string;
+  /** `host:pid`, for people. */
+  readonly name: string;
+  readonly version: string;
+  /** Of the configuration file that it uses. */
+  readonly fingerprint: string;
+  /** Another number each time: clocks of machines differ, so a row that changes is all that proves life. */
+  readonly beat: number;
+  readonly seenMs: number;
+}
+
+export interface ReplicaTable {
+  /** Writes this one down, removes rows that have not changed since they were read, and gives the others that are left. */
+  meetReplicas(own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]>;
+  leaveReplicas(id: string): Promise<void>;
+}
+
+export interface ReplicaSchema {
+  readonly gateway_replica: {
+    readonly id: string;
+    readonly name: string;
+    readonly version: string;
+    readonly fingerprint: string;
+    readonly beat: bigint;
+    readonly seen_ms: bigint;
+  };
+}
+
+export async function createReplicas(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("gateway_replica")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("name", "text", (column) => column.notNull())
+    .addColumn("version", "text", (column) => column.notNull())
+    .addColumn("fingerprint", "text", (column) => column.notNull())
+    .addColumn("beat", "bigint", (column) => column.notNull())
+    .addColumn("seen_ms", "bigint", (column) => column.notNull())
+    .execute();
+}
+
+export async function meetReplicas<Schema extends ReplicaSchema>(wider: Kysely<Schema>, { id, name, version, fingerprint, beat, seenMs }: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]> {
+  const db = wider as unknown as Kysely<ReplicaSchema>;
+  const changing = { name, version, fingerprint, beat: toInteger(beat), seen_ms: toInteger(seenMs) };
+  await db.insertInto("gateway_replica").values({ id, ...changing }).onConflict((conflict) => conflict.column("id").doUpdateSet(changing)).execute();
+  for (const one of gone) await db.deleteFrom("gateway_replica").where("id", "=", one.id).where("beat", "=", toInteger(one.beat)).execute();
+  const rows = await db.selectFrom("gateway_replica").selectAll().where("id", "!=", id).orderBy("name").orderBy("id").execute();
+  return rows.map((row) => ({ id: row.id, name: row.name, version: row.version, fingerprint: row.fingerprint, beat: fromInteger(row.beat), seenMs: fromInteger(row.seen_ms) }));
+}
+
+export async function leaveReplicas<Schema extends ReplicaSchema>(wider: Kysely<Schema>, id: string): Promise<void> {
+  await (wider as unknown as Kysely<ReplicaSchema>).deleteFrom("gateway_replica").where("id", "=", id).execute();
+}
