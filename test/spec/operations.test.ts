@@ -182,7 +182,7 @@ describe("HTTP, headers and errors", () => {
 
   test("[d9.7] H14: headers of client libraries are taken and go no further", async () => {
     const served = serve(answering(openaiAnswer()));
-    const sent = { "x-stainless-lang": "js", "x-stainless-timeout": "600", "openai-organization": "org-1", "openai-project": "p", "http-referer": "https://a.test", "x-title": "t", "idempotency-key": "k", "openai-beta": "assistants=v2" };
+    const sent = { "x-stainless-lang": "js", "x-stainless-timeout": "600", "openai-organization": "org-1", "openai-project": "p", "http-referer": "https://a.test", "x-title": "t", "idempotency-key": "k" };
     const response = await served.chat(OPENAI, sent);
     expect(response.status).toBe(200);
     for (const name of Object.keys(sent)) expect(served.stub.sent[0]!.headers).not.toHaveProperty(name);

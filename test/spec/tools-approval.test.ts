@@ -181,7 +181,8 @@ describe("[d10.3] rounds that come back with their answer", () => {
       const failure = await failureOf(Promise.resolve().then(() => parse(messages)));
       return performance.now() - startedMs < 2000 ? failure : "too slow";
     };
-    expect(await timed([USER, said([turn(...many(50_000, "a"))], { tool_calls: many(50_000, "b") })])).toBe("400 invalid_request messages[1].x_gateway_mcp");
+    expect(await timed([USER, said([turn(...many(50_000, "a"))], { tool_calls: many(50_000, "b") })])).toBe("400 invalid_request messages[1].tool_calls");
+    expect(await timed([USER, said([turn(...many(9_000, "a"))], { tool_calls: many(9_000, "b") })])).toBe("400 invalid_request messages[1].x_gateway_mcp");
     expect(await timed([USER, said([turn(...many(50_000, "a"))])])).toBe("400 invalid_request messages[1].x_gateway_mcp.replay[0].tool_calls");
     const answered = many(1000, "a");
     expect(await timed([USER, said([turn(...answered), ...answered.map(({ id }) => result(id))], { tool_calls: many(1000, "b") }), ...many(1000, "b").map(({ id }) => result(id))])).toBe("no failure");
