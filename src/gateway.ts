@@ -16,6 +16,8 @@ import { type Closing, openClosing } from "./closing.ts";
 import { openGuardThreads } from "./chat/guard-threads.ts";
 import { handleChat } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/context.ts";
+import { openLongAnswers } from "./chat/long-answers.ts";
+import { openLongBodyThread } from "./chat/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-requests.ts";
 import { openRouting, targetStandings } from "./chat/open-routing.ts";
 import { breakerEvent } from "./routing/breaker-event.ts";
@@ -133,10 +135,10 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const { events, integrations } = telling;
   const guards = openGuardThreads({ onEnded: (why) => log.error({ error_detail: why }, "a thread of guards ended") });
   closing.beside(() => guards.close());
-  const longRequests = openLongRequests();
-  closing.add(() => longRequests.close());
+  const longBodies = openLongBodyThread();
+  closing.add(() => longBodies.close());
   const context: ChatContext = {
-    clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, longRequests, observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, guards, ledger: records.ledger, traffic, limits,
+    clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, longRequests: openLongRequests(longBodies), longAnswers: openLongAnswers(longBodies), observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, guards, ledger: records.ledger, traffic, limits,
     onContentLost: (traceId, fault) => log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, { log, metrics, events })),
   };
@@ -407,5 +409,5 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
   const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => snapshot.allowPrivateAddresses, tell: () => {} });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), longRequests: null, observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers, guards: openGuardThreads({ onEnded: () => {} }), ledger: noLedger, traffic, limits, onCharged: () => {} };
+  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), longRequests: null, longAnswers: null, observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers, guards: openGuardThreads({ onEnded: () => {} }), ledger: noLedger, traffic, limits, onCharged: () => {} };
 }

@@ -16,6 +16,7 @@ import type { Concurrency } from "../routing/concurrency.ts";
 import type { Health } from "../routing/health.ts";
 import type { Hedging } from "../routing/hedging.ts";
 import type { Ledger } from "../store/ledger.ts";
+import type { LongAnswers } from "./long-answers.ts";
 import type { LongRequests } from "./long-requests.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import type { GuardThreads } from "./guard-threads.ts";
@@ -44,6 +45,8 @@ export interface ChatContext {
   readonly routing: Routing;
   /** Null: requests of any length are parsed and written in the thread that serves calls. */
   readonly longRequests: LongRequests | null;
+  /** Null: plain answers of any length are read and written in the thread that serves calls. */
+  readonly longAnswers: LongAnswers | null;
   readonly traffic: Traffic;
   readonly limits: LimitStore;
   /** Looks after the thresholds of budgets. */

@@ -40,6 +40,11 @@ function readAlready(response: UpstreamResponse, text: string): UpstreamResponse
         rest = null;
         return Promise.resolve(bytes);
       },
+      bytes() {
+        const bytes = rest ?? new Uint8Array(0);
+        rest = null;
+        return Promise.resolve(bytes);
+      },
       text() {
         rest = null;
         return Promise.resolve(text);

@@ -11,7 +11,7 @@ import { withEntriesInTurns } from "./entry-request.ts";
 import { asksToExplain, demandExplainable, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
 import { isOn } from "./header-switch.ts";
 import { prepare } from "./legs.ts";
-import { LONG_BODY_BYTES } from "./long-requests.ts";
+import { LONG_BODY_BYTES } from "./long-body-thread.ts";
 import { openToolSession } from "./tools/open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
 import { afterUnread, bodyText, isUnread, readBody } from "./read-body.ts";

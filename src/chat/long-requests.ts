@@ -3,18 +3,13 @@
 import type { BodyBounds } from "../core/body-bounds.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import { isObject } from "../core/json.ts";
 import type { Target } from "../core/target.ts";
-import { threadFile } from "../core/thread-file.ts";
 import type { EncodedRequest } from "../providers/provider.ts";
-import { AskedThread } from "../wire/asked-thread.ts";
-import { openTenantTurns } from "../wire/tenant-turns.ts";
 import { outlineOf, withConversation } from "./held-conversation.ts";
-import type { EncodeQuestion, Opened, OpenQuestion, Refused } from "./long-request-worker.ts";
+import type { LongBodyThread } from "./long-body-thread.ts";
+import type { EncodeQuestion, Opened, OpenQuestion } from "./long-body-worker.ts";
 import { parseChatRequest } from "./parse.ts";
 
-/** From here on a body is long: what is shorter is parsed and written in the thread that serves calls, in well under 50 ms whatever it holds. */
-export const LONG_BODY_BYTES = 524_288;
 /** Of what stands beside a conversation that the other thread holds: it is parsed here. */
 export const MAX_OUTLINE_CHARACTERS = 1_048_576;
 /** Of all long requests together, and of those of one tenant; one more waits for no other, and is refused. */
@@ -29,29 +24,13 @@ export interface LongRequests {
   /** The request with its conversation, for what only this thread can do with it: it takes the time that the other one would have saved. */
   whole(request: ChatRequest): Promise<ChatRequest>;
   release(request: ChatRequest): void;
-  close(): Promise<void>;
 }
 
-export function openLongRequests(): LongRequests {
-  const thread = new AskedThread({
-    program: threadFile(import.meta.url, "chat/long-request-worker.ts"),
-    setup: null,
-    ended: (why) => new GatewayError("internal_error", "The gateway failed while it handled this request.", { detail: `the thread of long requests ended${why}` }),
-    failed: ({ message }) => new GatewayError("internal_error", "The gateway failed while it handled this request.", { detail: message }),
-  });
-  const turns = openTenantTurns();
+export function openLongRequests(thread: LongBodyThread): LongRequests {
   const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
   let last = 0;
 
-  const ask = async <T extends object | string>(id: number, method: string, question: unknown, transfer: readonly ArrayBuffer[] = []): Promise<T> => {
-    const result = await turns.run(held.get(id)?.tenantId ?? "", () => thread.ask<T | Refused>(method, [question], transfer));
-    if (isObject(result) && isObject(result["refused"])) {
-      const { code, message, detail, ...more } = (result as unknown as Refused).refused;
-      const { metadata, ...told } = more;
-      throw new GatewayError(code, message, { ...told, ...(metadata && { metadata }), ...(detail !== null && { detail }) });
-    }
-    return result as T;
-  };
+  const ask = <T extends object | string>(id: number, method: string, question: unknown, transfer: readonly ArrayBuffer[] = []): Promise<T> => thread.ask<T>(held.get(id)?.tenantId ?? "", method, question, transfer);
   const release = (id: number): void => {
     if (held.delete(id)) thread.tell("release", id);
   };
@@ -82,7 +61,6 @@ export function openLongRequests(): LongRequests {
     release: (request) => {
       if (request.held !== undefined) release(request.held.id);
     },
-    close: () => thread.close(false),
   };
 }
 

@@ -25,7 +25,7 @@ const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = { authe
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MAX_MESSAGE = 2000;
 /** Of a provider's words so much is looked through, which takes about a millisecond; less of it is told. */
-const MAX_WORDS = 16 * 1024;
+export const MAX_WORDS = 16 * 1024;
 const MAX_FIELD = 200;
 
 export interface FailureContext {

@@ -20,14 +20,18 @@ export interface AnswerFrame {
   readonly choices: number;
 }
 
-export interface WholeAnswer {
-  readonly body: JsonObject;
+/** What the record and the engine have to know of an answer. */
+export interface AnswerFigures {
   readonly finishReasons: readonly FinishReason[];
   readonly nativeFinishReasons: readonly string[];
   readonly usage: Usage;
   readonly usageEstimated: boolean;
   /** Nothing at all was generated (decisions 7.1). */
   readonly isEmpty: boolean;
+}
+
+export interface WholeAnswer extends AnswerFigures {
+  readonly body: JsonObject;
 }
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is asked only when the provider gave no figures. */

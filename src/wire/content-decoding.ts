@@ -2,7 +2,7 @@
 // becomes a large one stays the reader's to refuse. Not in zstd: the runtime takes a cut one for a whole one (Bun 1.4.4).
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, type BrotliDecompress, type Gunzip, type Inflate, type InflateRaw } from "node:zlib";
 import type { CancelSignal } from "../core/cancellation.ts";
-import { textOf } from "./body-text.ts";
+import { bytesOf, utf8Of } from "./body-bytes.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody } from "./upstream.ts";
 
@@ -43,8 +43,12 @@ class DecodedBody implements UpstreamBody {
     }
   }
 
-  text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
-    return textOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+  async text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
+    return utf8Of(await this.bytes(maxBytes, goesOn));
+  }
+
+  bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
+    return bytesOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
   cancel(): void {

@@ -1,6 +1,6 @@
 // One call over a connection of our own: from taking the connection to the last byte that the reader takes. Its clocks, its link to the caller's signal,
 // and the one repetition that a kept-alive connection can make necessary.
-import { textOf, tooLarge } from "./body-text.ts";
+import { bytesOf, tooLarge, utf8Of } from "./body-bytes.ts";
 import type { Connection, ConnectionOwner } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { decodedBody } from "./content-decoding.ts";
@@ -260,10 +260,14 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     });
   }
 
-  text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
+  async text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
+    return utf8Of(await this.bytes(maxBytes, goesOn));
+  }
+
+  bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
     const knownBytes = this.#parser.contentLength;
     if (this.#stopped() === undefined && knownBytes !== undefined && knownBytes - this.#takenBytes > maxBytes) this.#stop(tooLarge(maxBytes));
-    return textOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+    return bytesOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
   cancel(): void {

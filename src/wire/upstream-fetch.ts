@@ -3,7 +3,7 @@
 // reports even a reset there as a clean end: a reader of such a body has to look for the end mark of what is in it. Each partition of calls has a pool of
 // its own. Framing after RFC 9112; the runtime's own behaviour is pinned by test/contract/upstream-client.suite.ts.
 import { isIP } from "node:net";
-import { textOf, tooLarge } from "./body-text.ts";
+import { bytesOf, tooLarge, utf8Of } from "./body-bytes.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamClient, UpstreamRequest, UpstreamResponse } from "./upstream.ts";
 import { WaitClock } from "./wait-clock.ts";
@@ -223,26 +223,30 @@ class Exchange implements UpstreamBody, Waiting {
   }
 
   async text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
-    if (this.stopped) throw this.#reason;
-    if (this.#state === "ended") return "";
-    if (this.#knownBytes !== undefined && this.#reader === undefined) {
-      if (this.#knownBytes > maxBytes) throw this.#stop(tooLarge(maxBytes));
-      if (this.#knownBytes <= ONE_GO_BYTES) return this.#textInOneGo();
-    }
-    return textOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+    return utf8Of(await this.bytes(maxBytes, goesOn));
   }
 
-  async #textInOneGo(): Promise<string> {
+  async bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
+    if (this.stopped) throw this.#reason;
+    if (this.#state === "ended") return new Uint8Array(0);
+    if (this.#knownBytes !== undefined && this.#reader === undefined) {
+      if (this.#knownBytes > maxBytes) throw this.#stop(tooLarge(maxBytes));
+      if (this.#knownBytes <= ONE_GO_BYTES) return this.#bytesInOneGo();
+    }
+    return bytesOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+  }
+
+  async #bytesInOneGo(): Promise<Uint8Array> {
     this.#clock.start(this.#call.betweenBytesTimeoutMs);
-    let text: string;
+    let bytes: Uint8Array;
     try {
-      text = await (this.#response as Response).text();
+      bytes = await (this.#response as Response).bytes();
     } catch (thrown) {
       throw this.#bodyFault(thrown);
     }
     if (this.stopped) throw this.#reason;
     this.#end();
-    return text;
+    return bytes;
   }
 
   cancel(): void {

@@ -49,7 +49,9 @@ export interface UpstreamResponse {
 export interface UpstreamBody {
   /** The next bytes, or null at the end. Waits for the reader: nothing is read ahead beyond one buffer. Throws UpstreamFault, or the signal's reason. */
   read(): Promise<Uint8Array | null>;
-  /** The whole body as UTF-8 text. Throws UpstreamFault `too_large` above `maxBytes` (decompressed), and where `goesOn`, which hears how many bytes there are after each read, says false. */
+  /** The whole body. Throws UpstreamFault `too_large` above `maxBytes` (decompressed), and where `goesOn`, which is given the number of bytes after each read, says false. */
+  bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array>;
+  /** The same as UTF-8 text. */
   text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string>;
   /** Ends the connection; safe to call twice and after the end. */
   cancel(): void;

@@ -247,7 +247,7 @@ describe("a caller's credential", () => {
         send: async (request) => {
           seen.push(request.url);
           const response = await fetch(`${service.url}/`, { method: "POST", body: request.body });
-          return { status: response.status, header: (name) => response.headers.get(name), body: { read: () => Promise.resolve(null), text: () => response.text(), cancel: () => {} } };
+          return { status: response.status, header: (name) => response.headers.get(name), body: { read: () => Promise.resolve(null), bytes: () => response.bytes(), text: () => response.text(), cancel: () => {} } };
         },
       },
     });

@@ -1,6 +1,7 @@
 // Upstreams that fail as a script says, within the process, in OpenAI's form. Each answer is marked with who gave it, so that two that were mixed show; each
 // call is kept with how it ended. Their clocks are the global timers, so that a test may turn them.
 import { pause } from "../../src/chat/pause.ts";
+import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
 import { type UpstreamCall, type UpstreamClient, UpstreamFault, type UpstreamRequest, type UpstreamResponse } from "../../src/wire/upstream.ts";
 
 interface Slow {
@@ -117,11 +118,8 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
     header: (name) => (fault.kind === "status" ? fault.headers : undefined)?.[name] ?? null,
     body: {
       read,
-      async text() {
-        const parts: Uint8Array[] = [];
-        for (let part = await read(); part !== null; part = await read()) parts.push(part);
-        return Buffer.concat(parts).toString("utf8");
-      },
+      bytes: (maxBytes) => bytesOf({ read }, maxBytes, () => {}),
+      text: async (maxBytes) => utf8Of(await bytesOf({ read }, maxBytes, () => {})),
       cancel: () => end("cancelled"),
     },
   };

@@ -6,6 +6,7 @@ import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { type Crossed, thresholdWatch } from "../../src/admission/thresholds.ts";
 import type { ChatContext } from "../../src/chat/context.ts";
 import { openRouting } from "../../src/chat/open-routing.ts";
+import type { LongAnswers } from "../../src/chat/long-answers.ts";
 import type { LongRequests } from "../../src/chat/long-requests.ts";
 import { handleChat } from "../../src/chat/handle.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
@@ -27,6 +28,7 @@ import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { SANDBOX_SCHEME, sandboxUpstream } from "../../src/providers/sandbox/upstream.ts";
 import { type Ledger, noLedger } from "../../src/store/ledger.ts";
+import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 import { openCredentialLender, type Refused } from "../../src/credentials/lender.ts";
 import type { FakeToolServers } from "./fake-tools.ts";
@@ -74,6 +76,8 @@ export interface StubOptions {
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */
   readonly longRequests?: LongRequests;
+  /** Long answers are read and written in this thread, if left out. */
+  readonly longAnswers?: LongAnswers;
   /** Why no call may run now; never, if left out. */
   readonly refusal?: () => string | null;
 }
@@ -116,6 +120,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     longRequests: options.longRequests ?? null,
+    longAnswers: options.longAnswers ?? null,
     observer: { publish: (record) => records.push(structuredClone(record)) },
     tracing: options.tracing ?? null,
     integrations: null,
@@ -183,11 +188,8 @@ export function cannedUpstream(answer: CannedAnswer | ((request: UpstreamRequest
         header: (name) => headers[name] ?? null,
         body: {
           read,
-          async text() {
-            const parts: Uint8Array[] = [];
-            for (let part = await read(); part !== null; part = await read()) parts.push(part);
-            return Buffer.concat(parts).toString("utf8");
-          },
+          bytes: (maxBytes) => bytesOf({ read }, maxBytes, () => {}),
+          text: async (maxBytes) => utf8Of(await bytesOf({ read }, maxBytes, () => {})),
           cancel: () => {},
         },
       });

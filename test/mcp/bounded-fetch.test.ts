@@ -25,7 +25,7 @@ function world({ fail = 0, check = null }: { readonly fail?: number; readonly ch
       send(request, call) {
         sent.push({ request, call });
         if (sent.length <= fail) return Promise.reject(new UpstreamFault("connection", "ECONNREFUSED"));
-        const body = { read: () => Promise.resolve(COMMENTS), text: () => Promise.resolve(""), cancel: () => undefined };
+        const body = { read: () => Promise.resolve(COMMENTS), bytes: () => Promise.resolve(COMMENTS), text: () => Promise.resolve(""), cancel: () => undefined };
         return Promise.resolve({ status: 200, header: (name) => (name === "content-type" ? "text/event-stream" : null), body });
       },
     },

@@ -91,7 +91,7 @@ describe("a whole answer", () => {
   test("that is larger than the gateway takes is refused while it is followed", async () => {
     // the stub reads all of it: the bound is the driver's, and is handed to it
     const seen: number[] = [];
-    const stub = stubGateway({ upstream: { send: () => Promise.resolve({ status: 200, header: () => "application/json", body: { read: () => Promise.resolve(null), cancel: () => {}, text: (maxBytes) => { seen.push(maxBytes); return Promise.resolve(JSON.stringify({ id: ID, ...DONE })); } } }) }, limits: { maxAnswerBytes: 1234 } });
+    const stub = stubGateway({ upstream: { send: () => Promise.resolve({ status: 200, header: () => "application/json", body: { read: () => Promise.resolve(null), cancel: () => {}, bytes: () => Promise.resolve(new Uint8Array(0)), text: (maxBytes) => { seen.push(maxBytes); return Promise.resolve(JSON.stringify({ id: ID, ...DONE })); } } }) }, limits: { maxAnswerBytes: 1234 } });
     expect((await stub.chat(ASKED)).status).toBe(200);
     expect(seen).toEqual([1234]);
   });

@@ -1,6 +1,6 @@
 // Decisions 4.2 and 7.7: leaving early is not free. What reached a provider is charged, once; a plain answer that has begun is read on, within bounds, for what it used.
 import { describe, expect, test } from "bun:test";
-import { textOf } from "../../src/wire/body-text.ts";
+import { bytesOf } from "../../src/wire/body-bytes.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import type { Fault } from "../harness/faults.ts";
 import { ask, expectNothingOpen, limitedGateway } from "../harness/limited.ts";
@@ -23,7 +23,7 @@ function endless(): { readonly upstream: UpstreamClient; readonly read: () => nu
         bytes += ENDLESS.length;
         return ENDLESS;
       };
-      return Promise.resolve({ status: 200, header: () => null, body: { read, text: (max, goesOn) => textOf({ read }, max, () => {}, goesOn), cancel: () => {} } });
+      return Promise.resolve({ status: 200, header: () => null, body: { read, bytes: (max, goesOn) => bytesOf({ read }, max, () => {}, goesOn), text: () => Promise.resolve(""), cancel: () => {} } });
     },
   };
   return { upstream, read: () => bytes };
@@ -115,7 +115,7 @@ describe("a call that ends early", () => {
       send: (_, call) => {
         call.onSent?.(true);
         const read = (): Promise<Uint8Array | null> => (pieces.length > 0 ? Promise.resolve(pieces.shift()!) : new Promise((_resolve, reject) => call.signal.addEventListener("abort", () => reject(new Error("the client left")))));
-        return Promise.resolve({ status: 200, header: () => null, body: { read, text: () => Promise.resolve(""), cancel: () => {} } });
+        return Promise.resolve({ status: 200, header: () => null, body: { read, bytes: () => Promise.resolve(new Uint8Array(0)), text: () => Promise.resolve(""), cancel: () => {} } });
       },
     };
     const gateway = limitedGateway({}, [], {}, { upstream });

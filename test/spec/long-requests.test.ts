@@ -1,13 +1,15 @@
 // Decisions 5.8: a long body is parsed and written in another thread. What reaches a provider, what is recorded and what is refused is what it would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, type LongRequests, MAX_OUTLINE_CHARACTERS, openLongRequests } from "../../src/chat/long-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
+import { type LongRequests, MAX_OUTLINE_CHARACTERS, openLongRequests } from "../../src/chat/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
 
-const threads = openLongRequests();
-afterAll(() => threads.close());
+const thread = openLongBodyThread();
+const threads = openLongRequests(thread);
+afterAll(() => thread.close());
 
 const long = (bytes = 1.5 * LONG_BODY_BYTES): string => "Съешь же ещё этих мягких французских булок, \\n \\\"и выпей чаю\\\" 🍵. ".repeat(Math.ceil(bytes / 90));
 const TOOLS = '"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]';

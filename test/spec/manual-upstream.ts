@@ -1,4 +1,5 @@
 // A provider whose answer the test gives piece by piece: what has been asked of it, and when it was let go.
+import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
 
 export interface ManualUpstream {
@@ -40,11 +41,8 @@ export function manualUpstream({ headers = { "content-type": "text/event-stream"
           if (piece instanceof UpstreamFault) throw piece;
           return piece === null ? null : new TextEncoder().encode(piece);
         };
-        const text = async (): Promise<string> => {
-          let all = "";
-          for (let part = await read(); part !== null; part = await read()) all += new TextDecoder().decode(part);
-          return all;
-        };
+        const bytes = (maxBytes: number): Promise<Uint8Array> => bytesOf({ read }, maxBytes, () => {});
+        const text = async (maxBytes: number): Promise<string> => utf8Of(await bytes(maxBytes));
         const cancel = (): void => {
           released = true;
           wake();
@@ -52,7 +50,7 @@ export function manualUpstream({ headers = { "content-type": "text/event-stream"
         while (headWaits && pieces.length === 0 && !released) await new Promise<void>((resolve) => (wake = resolve));
         call.signal.throwIfAborted();
         if (headWaits && pieces[0] instanceof UpstreamFault) throw pieces[0];
-        return { status: 200, header: (name) => headers[name] ?? null, body: { read, text, cancel } };
+        return { status: 200, header: (name) => headers[name] ?? null, body: { read, bytes, text, cancel } };
       },
     },
   };

@@ -84,8 +84,8 @@ describe("several choices of a provider that gives one", () => {
     const upstream: UpstreamClient = {
       send(_request, call) {
         const index = calls++;
-        const text = (): Promise<string> => (index === 1 ? Promise.resolve("no JSON") : new Promise((_resolve, reject) => call.signal.addEventListener("abort", () => reject(new Error("ended")))));
-        return Promise.resolve({ status: 200, header: () => null, body: { read: () => Promise.resolve(null), text, cancel: () => void cancelled.push(index) } });
+        const bytes = (): Promise<Uint8Array> => (index === 1 ? Promise.resolve(Buffer.from("no JSON")) : new Promise((_resolve, reject) => call.signal.addEventListener("abort", () => reject(new Error("ended")))));
+        return Promise.resolve({ status: 200, header: () => null, body: { read: () => Promise.resolve(null), bytes, text: () => Promise.resolve(""), cancel: () => void cancelled.push(index) } });
       },
     };
     const gateway = stubGateway({ upstream });

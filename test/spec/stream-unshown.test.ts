@@ -34,7 +34,7 @@ function slowed(upstream: UpstreamClient, { delayMs = 0, stalls = false }): Upst
         if (bytes === null && stalls) await waitFor(60_000, options.signal);
         return bytes;
       };
-      return { status: response.status, header: (name) => response.header(name), body: { read, text: (max) => body.text(max), cancel: () => body.cancel() } };
+      return { status: response.status, header: (name) => response.header(name), body: { read, bytes: (max) => body.bytes(max), text: (max) => body.text(max), cancel: () => body.cancel() } };
     },
   };
 }

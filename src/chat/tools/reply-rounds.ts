@@ -10,7 +10,7 @@ import type { Call } from "../call.ts";
 import { complete, type Tried, withAttempts, type Won } from "../complete.ts";
 import { asFunctionCall } from "../legacy-functions.ts";
 import { type BegunStream, noteStream, replySending, streaming } from "../reply-stream.ts";
-import { noteWhole, sendWhole, whole } from "../reply-whole.ts";
+import { noteWhole, sendWhole, wholeRound } from "../reply-whole.ts";
 import type { Sending } from "../stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
 import type { WholeAnswer } from "../whole-answer.ts";
@@ -30,7 +30,7 @@ async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Respons
   const joined = new JoinedAnswer();
   let first: Tried | null = null;
   for (;;) {
-    const won = await complete(rounds.prepared(), call, whole(call, true));
+    const won = await complete(rounds.prepared(), call, wholeRound(call));
     const { answer, tried } = won;
     first ??= tried;
     noteWhole(won, call);

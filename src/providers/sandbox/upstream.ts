@@ -1,7 +1,7 @@
 // The sandbox's server: an upstream client that answers in this process, in OpenAI's wire form, so that everything can be tried without key and
 // network. Its faults are real ones: what a provider that stalls, cuts or lies looks like on the wire.
 import type { CancelSignal } from "../../core/cancellation.ts";
-import { textOf } from "../../wire/body-text.ts";
+import { bytesOf, utf8Of } from "../../wire/body-bytes.ts";
 import { type UpstreamBody, type UpstreamCall, type UpstreamClient, UpstreamFault, type UpstreamRequest, type UpstreamResponse } from "../../wire/upstream.ts";
 import { answerOf, promptTokens, type SandboxAnswer, type SandboxCall, type SandboxRequest } from "./answers.ts";
 
@@ -58,7 +58,7 @@ function json(status: number, body: unknown, headers: Readonly<Record<string, st
   return {
     status,
     header: (name) => ({ ...JSON_TYPE, ...headers } as Readonly<Record<string, string>>)[name] ?? null,
-    body: { read: () => Promise.resolve(read ? null : ((read = true), encoder.encode(text))), text: () => Promise.resolve(text), cancel: () => {} },
+    body: { read: () => Promise.resolve(read ? null : ((read = true), encoder.encode(text))), bytes: () => Promise.resolve(encoder.encode(text)), text: () => Promise.resolve(text), cancel: () => {} },
   };
 }
 
@@ -74,7 +74,8 @@ function respond(status: number, headers: Readonly<Record<string, string>>, sour
       if (next.value === SILENCE) await pause(Number.POSITIVE_INFINITY, call.signal, call.betweenBytesTimeoutMs);
       return encoder.encode(next.value as string);
     },
-    text: (maxBytes) => textOf(body, maxBytes, () => body.cancel()),
+    bytes: (maxBytes) => bytesOf(body, maxBytes, () => body.cancel()),
+    text: async (maxBytes) => utf8Of(await body.bytes(maxBytes)),
     cancel: () => {
       ended = true;
     },

@@ -1,15 +1,21 @@
-// A body read to its end as text, within a bound.
+// A body read to its end, within a bound.
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody } from "./upstream.ts";
 
 const DECODER = new TextDecoder();
+const NOTHING = new Uint8Array(0);
 
 export function tooLarge(maxBytes: number): UpstreamFault {
   return new UpstreamFault("too_large", `the provider's answer has more than ${maxBytes} bytes`);
 }
 
-/** What is left of the body as UTF-8, without a byte order mark, wrong bytes replaced. Over the bound it calls `stop` with the fault and throws it. */
-export async function textOf(body: Pick<UpstreamBody, "read">, maxBytes: number, stop: (fault: UpstreamFault) => void, goesOn?: (bytes: number) => boolean): Promise<string> {
+/** As UTF-8, without a byte order mark, wrong bytes replaced. */
+export function utf8Of(bytes: Uint8Array): string {
+  return DECODER.decode(bytes);
+}
+
+/** What is left of the body. Over the bound it calls `stop` with the fault and throws it. */
+export async function bytesOf(body: Pick<UpstreamBody, "read">, maxBytes: number, stop: (fault: UpstreamFault) => void, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
   let first: Uint8Array | undefined = undefined;
   let more: Uint8Array[] | undefined = undefined;
   let length = 0;
@@ -23,5 +29,5 @@ export async function textOf(body: Pick<UpstreamBody, "read">, maxBytes: number,
     if (first === undefined) first = bytes;
     else (more ??= [first]).push(bytes);
   }
-  return DECODER.decode(more === undefined ? first : Buffer.concat(more, length));
+  return more === undefined ? (first ?? NOTHING) : Buffer.concat(more, length);
 }

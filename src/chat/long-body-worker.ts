@@ -1,10 +1,9 @@
-// The thread that holds long requests (decisions 5.8): parses a body, says what is known of it, and writes it for each target in turn. What it hands back are bytes
-// and figures, never the parsed value.
+// The thread of long bodies (decisions 5.8): parses a request, holds it, says what is known of it, and writes it for each target in turn; reads a provider's plain
+// answer, and writes the client's. What it hands back are bytes and figures, never the parsed value.
 import { parentPort } from "node:worker_threads";
 import type { BodyBounds } from "../core/body-bounds.ts";
 import type { ChatRequest, HeldConversation, VendorForm } from "../core/chat.ts";
-import { asGatewayError, type ErrorCode, GatewayError } from "../core/errors.ts";
-import type { JsonObject } from "../core/json.ts";
+import { GatewayError } from "../core/errors.ts";
 import type { Target } from "../core/target.ts";
 import type { EncodedRequest } from "../providers/provider.ts";
 import { providers } from "../providers/registry.ts";
@@ -13,6 +12,8 @@ import { fitConversation } from "./fit-conversation.ts";
 import { heldFigures, type RequestOutline, textWithoutConversation, withConversation } from "./held-conversation.ts";
 import { parseChatRequest } from "./parse.ts";
 import { bodyText } from "./read-body.ts";
+import { thrownAs } from "./thrown-elsewhere.ts";
+import { type AnswerQuestion, type WrittenAnswer, writtenAnswer } from "./written-answer.ts";
 
 export interface OpenQuestion {
   readonly conversation: number;
@@ -40,11 +41,6 @@ export interface EncodeQuestion {
   readonly outline: RequestOutline;
   readonly target: Target;
   readonly nowMs: number;
-}
-
-/** A refusal goes over as what it says. */
-export interface Refused {
-  readonly refused: { readonly code: ErrorCode; readonly message: string; readonly param: string | null; readonly metadata: JsonObject | undefined; readonly headers: Readonly<Record<string, string>>; readonly detail: string | null };
 }
 
 const held = new Map<number, ChatRequest>();
@@ -83,11 +79,13 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   encode,
   text: (conversation: number) => wholeOf(conversation).source.text,
   release: (conversation: number) => held.delete(conversation),
+  write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
 };
 
-function refusedAs(thrown: unknown): Refused {
-  const { code, message, param, metadata, headers, detail } = asGatewayError(thrown);
-  return { refused: { code, message, param, metadata, headers, detail } };
+/** What is handed over as it is, and not copied. */
+function bytesIn(method: string, result: unknown): Uint8Array | undefined {
+  if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
+  return method === "write" ? (result as Partial<WrittenAnswer>).bytes : undefined;
 }
 
 async function answer({ id, method, args: [question] }: ThreadRequest): Promise<void> {
@@ -95,10 +93,10 @@ async function answer({ id, method, args: [question] }: ThreadRequest): Promise<
   try {
     result = await METHODS[method]!(question as never);
   } catch (thrown) {
-    result = refusedAs(thrown);
+    result = { thrown: thrownAs(thrown) };
   }
   if (id === 0) return;
-  const bytes = method === "encode" ? (result as Partial<EncodedRequest>).request?.bytes : undefined;
+  const bytes = bytesIn(method, result);
   parentPort!.postMessage({ id, result } satisfies ThreadReply, bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]);
 }
 

@@ -1,0 +1,39 @@
+// The thread of long bodies, seen from the thread that serves calls (decisions 5.8): it does one thing at a time, in turns of tenants. What is asked of it is in
+// long-requests.ts and long-answers.ts.
+import { GatewayError } from "../core/errors.ts";
+import { isObject } from "../core/json.ts";
+import { threadFile } from "../core/thread-file.ts";
+import { AskedThread } from "../wire/asked-thread.ts";
+import { openTenantTurns } from "../wire/tenant-turns.ts";
+import { type Thrown, thrownAgain } from "./thrown-elsewhere.ts";
+
+/** From here on a body is long: what is shorter is read and written in the thread that serves calls, in well under 50 ms whatever it holds. */
+export const LONG_BODY_BYTES = 524_288;
+
+export interface LongBodyThread {
+  /** Memory that is transferred goes over when it is the tenant's turn. Throws what was thrown there. */
+  ask<T extends object | string>(tenantId: string, method: string, question: unknown, transfer?: readonly ArrayBuffer[]): Promise<T>;
+  tell(method: string, question: unknown): void;
+  close(): Promise<void>;
+}
+
+const FAILED = "The gateway failed while it handled this request.";
+
+export function openLongBodyThread(): LongBodyThread {
+  const thread = new AskedThread({
+    program: threadFile(import.meta.url, "chat/long-body-worker.ts"),
+    setup: null,
+    ended: (why) => new GatewayError("internal_error", FAILED, { detail: `the thread of long bodies ended${why}` }),
+    failed: ({ message }) => new GatewayError("internal_error", FAILED, { detail: message }),
+  });
+  const turns = openTenantTurns();
+  return {
+    async ask<T extends object | string>(tenantId: string, method: string, question: unknown, transfer: readonly ArrayBuffer[] = []) {
+      const result = await turns.run(tenantId, () => thread.ask<T | { readonly thrown: Thrown }>(method, [question], transfer));
+      if (isObject(result) && isObject(result["thrown"])) throw thrownAgain(result["thrown"] as unknown as Thrown);
+      return result as T;
+    },
+    tell: (method, question) => thread.tell(method, question),
+    close: () => thread.close(false),
+  };
+}
