@@ -123,7 +123,7 @@ function addTop(program: Command, setCode: (code: number) => void): void {
 function addLimitReconcile(limits: Command): void {
   limits
     .command("reconcile")
-    .description("write off what gateways that never come back had borrowed of budgets without end, at the store of the limits")
+    .description("write off what gateways that never come back had borrowed of budgets without end, and reserved for their last calls, at the store of the limits")
     .option("--dry-run", "print what would be written off, and change nothing")
     .option("--replica <id...>", "only of these, also when they were seen within the last minute (default: all that were not)")
     .addOption(config())

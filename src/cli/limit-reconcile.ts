@@ -1,4 +1,4 @@
-// `dragoman limit reconcile`: what gateways that never come back had borrowed of `total` budgets is written off, at the store of the limits.
+// `dragoman limit reconcile`: what gateways that never come back had borrowed of `total` budgets, and reserved for their last calls, is written off, at the store of the limits.
 import { reconcile, type WrittenOff } from "../admission/valkey/reconcile.ts";
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
@@ -30,7 +30,7 @@ export async function limitReconcile(flags: ReconcileFlags, environment: Environ
     printJson({ dry_run: dryRun, written_off: found.map(({ seenMs, ...rest }) => ({ ...rest, last_seen: new Date(seenMs).toISOString() })) });
     return;
   }
-  if (found.length > 0) printTable(["REPLICA", "LAST SEEN", "TENANT", "BUDGET", "VALUE", "UNIT", "UNITS"], found.map(({ replica, seenMs, tenant, budget, value, unit, units }) => [replica, new Date(seenMs).toISOString(), tenant, budget, value, unit, String(units)]));
-  if (found.length === 0) printLine("Nothing is borrowed of budgets without end by gateways that are gone.");
+  if (found.length > 0) printTable(["REPLICA", "LAST SEEN", "TENANT", "BUDGET", "VALUE", "UNIT", "UNITS", "RESERVED"], found.map(({ replica, seenMs, tenant, budget, value, unit, units, reserved }) => [replica, new Date(seenMs).toISOString(), tenant, budget, value, unit, String(units), String(reserved)]));
+  if (found.length === 0) printLine("Nothing is borrowed or reserved of budgets without end by gateways that are gone.");
   else printLine(dryRun ? "This would be written off; run it again without --dry-run." : "This is written off.");
 }

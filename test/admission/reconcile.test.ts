@@ -1,11 +1,12 @@
 // What is written off by hand: the leases of gateways that never come back, on budgets without end; and what becomes of it when one does all the same.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { Redis } from "ioredis";
 import { reconcile } from "../../src/admission/valkey/reconcile.ts";
 import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
-import { runCli } from "../harness/gateway-process.ts";
+import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
 
 const binary = findServer("redis-server");
@@ -37,23 +38,58 @@ const borrower = (url: string, nodes: readonly string[] | null, id: string): str
   process.stdout.write("ended\\n");
 `;
 
-async function start(url: string, nodes: readonly string[] | null, id: string) {
-  const child = Bun.spawn([process.execPath, "-e", borrower(url, nodes, id)], { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
+/** Has used 30 units and reserved 700 for calls under way, 400 of which it asked the store for one by one; they end with 1 unit each when it is told to. */
+const reserver = (url: string, id: string): string => `
+  const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});
+  const { systemClock } = await import(${module("../../src/core/clock.ts")});
+  const store = await openValkeyLimits({ url: ${JSON.stringify(url)}, clusterNodes: null, clock: systemClock, folder: null });
+  const rules = [${JSON.stringify({ ...totalOf(id).rule, limit: 1000 })}, ${JSON.stringify({ ...totalOf(id).rule, id: `${id}-lent` })}];
+  const reserve = async (rule, units) => {
+    for (;;) {
+      const given = await store.reserve([{ account: { rule, value: "" }, units, force: false }]);
+      if (!("need" in given)) return given;
+      await Bun.sleep(10);
+    }
+  };
+  for (const rule of rules) (await reserve(rule, 50)).settle([30]);
+  const open = [];
+  for (let n = 0; n < 4; n++) open.push(await reserve(rules[0], 100));
+  for (let n = 0; n < 30; n++) open.push(await reserve(rules[1], 10));
+  // leases have ended
+  await Bun.sleep(800);
+  process.stdout.write("60\\n");
+  for await (const _ of Bun.stdin.stream()) break;
+  for (const each of open) each.settle([1]);
+  await store.close();
+  process.stdout.write("ended\\n");
+`;
+
+async function start(url: string, nodes: readonly string[] | null, id: string, program = borrower(url, nodes, id)) {
+  const child = Bun.spawn([process.execPath, "-e", program], { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
   const reader = child.stdout.getReader();
   const line = async (): Promise<string> => new TextDecoder().decode((await reader.read()).value).trim();
   return { child, used: Number(await line()), line };
 }
 
+/** The one that holds something of the budget. */
+async function replicaOf(url: string, id: string): Promise<string> {
+  const redis = new Redis(url);
+  const fields = await redis.hkeys((await redis.keys(`dragoman:{*}:a:${id}:*`))[0]!);
+  redis.disconnect();
+  return fields.find((field) => field.startsWith("h:"))!.slice(2);
+}
+
 /** As if the replica had been silent for so long. */
 async function age(url: string, id: string, byMs: number): Promise<void> {
   const redis = new Redis(url);
-  const [key] = await redis.keys(`dragoman:{t}:a:${id}:*`);
+  const [key] = await redis.keys(`dragoman:{*}:a:${id}:*`);
+  const group = `${key!.slice(0, key!.indexOf("}") + 1)}:group`;
   for (const [field, value] of Object.entries(await redis.hgetall(key!))) {
     if (!field.startsWith("h:")) continue;
     const [units, at, idle] = value.split(":");
     const replica = field.slice(2);
     await redis.hset(key!, field, `${units}:${Number(at) - byMs}:${idle}`);
-    await redis.hset("dragoman:{t}:group", `s:${replica}`, String(Number(await redis.hget("dragoman:{t}:group", `s:${replica}`)) - byMs));
+    await redis.hset(group, `s:${replica}`, String(Number(await redis.hget(group, `s:${replica}`)) - byMs));
     await redis.zincrby("dragoman:replicas", -byMs, replica);
   }
   redis.disconnect();
@@ -122,6 +158,76 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     void child.stdin.end();
     expect(await line()).toBe("ended");
     expect(await usedOf("stopped")).toBe(used);
+  }, 60_000);
+
+  const usedOfBoth = async (id: string): Promise<readonly number[]> => [await usedOf(id), await usedOf(`${id}-lent`)];
+
+  test("[d4.2] lists and writes off what a killed gateway had reserved for calls that were under way, asked for one by one or out of leases", async () => {
+    const { child } = await start(redis.url, null, "reserved", reserver(redis.url, "reserved"));
+    // a call under way is no sign of death, however long it takes
+    const replica = await replicaOf(redis.url, "reserved");
+    await Bun.sleep(5200);
+    expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: [replica], dryRun: true })).toEqual([]);
+    child.kill("SIGKILL");
+    await child.exited;
+    expect(await usedOfBoth("reserved")).toEqual([430, 330]);
+    for (const id of ["reserved", "reserved-lent"]) await age(redis.url, id, 61_000);
+    const planned = await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true });
+    expect(planned.map(({ budget, units, reserved: part }) => `${budget} ${units} ${part}`).toSorted()).toEqual(["reserved 400 400", "reserved-lent 300 300"]);
+    expect(await usedOfBoth("reserved")).toEqual([430, 330]);
+    expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: false })).toEqual(planned);
+    expect(await usedOfBoth("reserved")).toEqual([30, 30]);
+    expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true })).toEqual([]);
+  }, 60_000);
+
+  test("[d4.2] a gateway whose reservations were written off, and that comes back, is charged with what its calls used", async () => {
+    const { child, line } = await start(redis.url, null, "away", reserver(redis.url, "away"));
+    child.kill("SIGSTOP");
+    for (const id of ["away", "away-lent"]) await age(redis.url, id, 61_000);
+    expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: false })).toHaveLength(2);
+    expect(await usedOfBoth("away")).toEqual([30, 30]);
+    child.kill("SIGCONT");
+    void child.stdin.write("on\n");
+    void child.stdin.end();
+    expect(await line()).toBe("ended");
+    expect(await usedOfBoth("away")).toEqual([34, 60]);
+    expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true })).toEqual([]);
+  }, 60_000);
+
+  test("[d4.2] of a real gateway that is killed with calls under way, and whose data folder is lost, nothing stays charged but what was used", async () => {
+    const config = "budgets: { whole: { tokens: 60000, window: total, on_store_failure: closed } }\n";
+    const environment = { DRAGOMAN_LIMIT_STORE_URL: redis.url };
+    const first = await startGateway({ config, environment });
+    const ask = (gateway: GatewayProcess, model: string): Promise<Response> => gateway.chat({ model, max_tokens: 2000, messages: [{ role: "user", content: "hello" }] });
+    const remaining = async (gateway: GatewayProcess): Promise<number> => {
+      const response = await ask(gateway, "sandbox:echo");
+      await response.text();
+      return Number(response.headers.get("x-ratelimit-remaining-tokens"));
+    };
+    const before = await remaining(first);
+    const cut = Array.from({ length: 3 }, () => ask(first, "sandbox:slow-60000").catch(() => null));
+    // what each of them may use is set aside
+    let left = before;
+    while (left > before - 3 * 2000) {
+      await Bun.sleep(50);
+      left = await remaining(first);
+    }
+    await first.stop("SIGKILL");
+    await Promise.all(cut);
+    // its folder went with it
+    expect(existsSync(first.dataFolder)).toBe(false);
+    await age(redis.url, "*whole*", 61_000);
+    const { code, stdout } = await runCli(["limit", "reconcile", "--json"], environment);
+    expect(code).toBe(0);
+    const [written] = (JSON.parse(stdout) as { readonly written_off: readonly { readonly budget: string; readonly units: number; readonly reserved: number }[] }).written_off;
+    expect(written!.units).toBe(written!.reserved);
+    expect(written!.reserved).toBeGreaterThanOrEqual(3 * 2000);
+    const next = await startGateway({ config, environment });
+    const found = await remaining(next);
+    const perCall = found - (await remaining(next));
+    expect(perCall).toBeGreaterThan(0);
+    expect(found).toBe(left + written!.reserved - perCall);
+    await next.stop();
   }, 60_000);
 
   test("without a store of limits, and with one that is away, it says so", async () => {

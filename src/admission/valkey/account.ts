@@ -45,7 +45,7 @@ export interface ReplicaAccount extends WindowShape {
   leases: Lease[];
   /** Unspent of all leases. Of slots: held and in no use. */
   idle: number;
-  /** Of slots alone: in use. */
+  /** Of slots: in use. Of windows without end: reserved for calls that have not ended, which nothing but their end gives back. Else 0. */
   inUse: number;
   /** DIRECT, LEASED, CLOSED; -1: not heard yet. */
   mode: number;

@@ -52,7 +52,7 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
   for (const { needs, accounts } of waiting) draft.operations.push(["r", ...accounts.flatMap((account, index) => [account.line, needs[index]!.units, needs[index]!.force ? 1 : 0])]);
   for (const { account, mark } of questions) if (mark !== null) draft.operations.push(["f", account.line, mark]);
   const lines = draft.accounts.map((account): AccountLine => {
-    const held = account.kind === "slots" ? account.inUse + account.idle : account.idle;
+    const held = account.inUse + account.idle;
     return [account.limit, account.kind, account.windowMs, Math.ceil(account.typical), takeWant(account), held, account.idle];
   });
   const asking = new Set([...waiting.flatMap(({ accounts }) => accounts), ...owed.map(({ account }) => account)]);

@@ -1,5 +1,5 @@
-// Writes off by hand what gateways that never come back had borrowed of budgets without end: every other window gives it back by ending. Only an operator can
-// know that one never comes back, and that little of it was spent: what one spends after its last report, a tenth of a second, nobody hears of. One that does all the same states what it has really charged before anything else (rules 8 and 10 of docs/decisions/0017).
+// Writes off by hand what gateways that never come back had borrowed of budgets without end, and reserved for calls that were under way: every other window gives it back by ending. Only an
+// operator can know that one never comes back, and that little of it was spent: what one spends after its last report, a tenth of a second, and what its last calls used, nobody hears of. One that does all the same states what it has really charged before anything else (rules 8 and 10 of docs/decisions/0017).
 import type { Cluster, Redis } from "ioredis";
 import { type ConnectionOptions, openClient } from "./connection.ts";
 import { keysOf } from "./valkey.ts";
@@ -15,6 +15,8 @@ export interface WrittenOff {
   /** The value of the budget's scope, or its hash, where each has an account of its own. */
   readonly value: string;
   readonly units: number;
+  /** Of these: reserved for calls that were under way, whose end was never told. */
+  readonly reserved: number;
 }
 
 export interface ReconcileOptions extends ConnectionOptions {
@@ -32,17 +34,17 @@ const TOTAL_ACCOUNTS = "dragoman:{*}:a:*:budget.*.total:*";
 const ACCOUNT_KEY = /^dragoman:\{(?<tenant>[^}]*)\}:a:(?<budget>.+):budget\.(?<unit>\w+)\.total:(?<value>.*)$/s;
 
 /**
- * KEYS: replicas, group, account, the replica's part of it. ARGV: replica, how long it has to be silent, 1 to change anything. Gives the units and when it was
- * last seen. It looks and writes at once: a replica that is back between two commands would lose what it used since.
+ * KEYS: replicas, group, account, the replica's part of it. ARGV: replica, how long it has to be silent, 1 to change anything. Gives the units, when it was
+ * last seen, and how many of the units were reserved for calls. It looks and writes at once: a replica that is back between two commands would lose what it used since.
  */
 const SCRIPT = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local at, idle = string.match(redis.call('HGET', KEYS[3], 'h:' .. ARGV[1]) or '', '%d+:(%d+):(%d+)')
-if not at then return { 0, 0 } end
+local held, at, idle = string.match(redis.call('HGET', KEYS[3], 'h:' .. ARGV[1]) or '', '(%d+):(%d+):(%d+)')
+if not at then return { 0, 0, 0 } end
 local seen = math.max(tonumber(at), tonumber(redis.call('HGET', KEYS[2], 's:' .. ARGV[1]) or '0'), tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0'))
-local units = math.min(tonumber(idle), tonumber(redis.call('HGET', KEYS[4], '0') or '0'), tonumber(redis.call('HGET', KEYS[3], 'b:0') or '0'))
-if now - seen < tonumber(ARGV[2]) or units <= 0 then return { 0, seen } end
+local units = math.min(tonumber(held), tonumber(redis.call('HGET', KEYS[4], '0') or '0'), tonumber(redis.call('HGET', KEYS[3], 'b:0') or '0'))
+if now - seen < tonumber(ARGV[2]) or units <= 0 then return { 0, seen, 0 } end
 if ARGV[3] == '1' then
   local less = string.format('%.0f', -units)
   redis.call('HINCRBY', KEYS[3], 'b:0', less)
@@ -51,7 +53,7 @@ if ARGV[3] == '1' then
   -- whatever it still has to say, it says by stating all of it
   redis.call('HDEL', KEYS[2], 'j:' .. ARGV[1])
 end
-return { units, seen }
+return { units, seen, units - math.min(tonumber(idle), units) }
 `;
 
 /** Rejects when the store does not answer. */
@@ -65,8 +67,8 @@ export async function reconcile(options: ReconcileOptions): Promise<readonly Wri
       const [, live, group] = keys.group(tenant);
       for (const replica of holders(await client.hkeys(key), options.replicas)) {
         const silentMs = options.replicas === null ? SILENT_MS : NAMED_SILENT_MS;
-        const [units, seenMs] = (await client.eval(SCRIPT, 4, live!, group!, key, keys.own(key, replica), replica, silentMs, options.dryRun ? 0 : 1)) as [number, number];
-        if (units > 0) found.push({ replica, seenMs, tenant, budget, unit, value, units });
+        const [units, seenMs, reserved] = (await client.eval(SCRIPT, 4, live!, group!, key, keys.own(key, replica), replica, silentMs, options.dryRun ? 0 : 1)) as [number, number, number];
+        if (units > 0) found.push({ replica, seenMs, tenant, budget, unit, value, units, reserved });
       }
     }
   } finally {

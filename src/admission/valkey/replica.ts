@@ -164,7 +164,8 @@ export class Replica implements TakenFrom {
 
   taken(taken: Taken): void {
     if (taken.needs.length > 0) this.#openReservations += 1;
-    for (const account of taken.accounts) {
+    for (const [index, account] of taken.accounts.entries()) {
+      if (account.kind === "total") account.inUse += taken.needs[index]!.units;
       if (account.kind !== "slots") continue;
       this.#held.add(taken);
       taken.channel.slots.add(account);
@@ -175,6 +176,11 @@ export class Replica implements TakenFrom {
     if (account.kind === "slots") {
       this.#endSlot(channel, account, units);
       return;
+    }
+    if (account.kind === "total") {
+      account.inUse -= units;
+      // that nothing is held any more is told with the next message
+      channel.dirty.add(account);
     }
     if (used === units) return;
     if (used > units) owe(account, bucket, used - units, this.#options.journal);

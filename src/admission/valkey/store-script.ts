@@ -157,6 +157,14 @@ local function take(account, units)
   else add(account, account.now, units) end
 end
 
+-- of a window without end nothing leaves by itself: what a call has reserved is held until its replica says what it used
+local function hold(account, units)
+  if account.kind ~= 'total' or units == 0 then return end
+  local mine = account.holds[m.r]
+  account.holds[m.r] = { (mine and mine[1] or 0) + units, mine and mine[2] or now, mine and mine[3] or 0 }
+  account.dirty['h:' .. m.r] = true
+end
+
 local function fitsAt(account, units)
   if units > account.limit or account.kind == 'total' then return -1 end
   if account.kind == 'slots' then return now end
@@ -200,6 +208,7 @@ local function reserve(op)
   for n = 2, #op, 3 do
     done[#done + 1] = accounts[op[n]].used
     take(accounts[op[n]], op[n + 1])
+    hold(accounts[op[n]], op[n + 1])
   end
   return done
 end

@@ -97,7 +97,7 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
   const giveForTheDead = (account: Working, id: string, held: Hold): void => {
     account.count.holds.delete(id);
     const bucket = Math.max(...account.count.buckets.keys());
-    const units = Math.min(held.units, account.count.buckets.get(bucket) ?? 0);
+    const units = Math.min(held.idle, account.count.buckets.get(bucket) ?? 0);
     account.count.buckets.set(bucket, (account.count.buckets.get(bucket) ?? 0) - units);
     account.used -= units;
   };
@@ -130,6 +130,12 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
     const mine = account.count.holds.get(message.replica);
     account.count.holds.set(message.replica, { units: (mine?.units ?? 0) + units, at: nowMs, idle: mine?.idle ?? 0 });
     account.used += units;
+  };
+
+  const holdReserved = ({ kind, count }: Working, units: number): void => {
+    if (kind !== "total" || units === 0) return;
+    const mine = count.holds.get(message.replica);
+    count.holds.set(message.replica, { units: (mine?.units ?? 0) + units, at: mine?.at ?? nowMs, idle: mine?.idle ?? 0 });
   };
 
   const fitsAt = (account: Working, units: number): number => {
@@ -174,6 +180,7 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       const account = accounts[operation[n]! - 1]!;
       done.push(account.used);
       take(account, operation[n + 1]!);
+      holdReserved(account, operation[n + 1]!);
     }
     return done;
   };
