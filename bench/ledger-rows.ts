@@ -78,7 +78,7 @@ function segmentRows(path: string): readonly KeptRow[] {
     const entry = readEntry(bytes, at);
     if (typeof entry !== "object") throw new Error(`${path} is damaged at ${at}`);
     at = entry.end;
-    if (entry.kind === "opening") continue;
+    if (entry.kind !== "closing" && entry.kind !== "unsettled") continue;
     const { traceId, metadata, status, usage } = JSON.parse(entry.text) as CallRecord;
     if (metadata !== null) rows.push({ traceId, call: Number(metadata["call"]), settled: entry.kind === "closing", status, promptTokens: usage?.prompt_tokens ?? null, completionTokens: usage?.completion_tokens ?? null });
   }

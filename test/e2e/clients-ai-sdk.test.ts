@@ -44,6 +44,9 @@ async function errorOf(call: PromiseLike<unknown>): Promise<APICallError> {
   return error;
 }
 
+/** Forms of one vendor's schema, which has no place for another vendor's fields. */
+const CLOSED: ReadonlySet<string> = new Set(["azure", "sagemaker"]);
+
 describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family: Family) => {
   const thoughtTokens = expectedThought(family, 9) ?? 0;
   const calls = (["Paris", "Oslo"] as const).map((city) => ({ type: "tool-call", toolCallId: expectedCallId(family, `call_${city.toLowerCase()}`), toolName: "weather", input: { city } }));
@@ -109,7 +112,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     expect(got.text).toBe(AFTER_TOOLS);
     // the signature goes back to the vendor whose it is, stays where fields that nobody knows stay, and is nothing to the others
     const signatures: Partial<Record<Form, string>> = { openai: '"thought_signature":"c2ln"', gemini: '"thoughtSignature":"c2ln"' };
-    expect(/"thought_?[sS]ignature":"c2ln"/.exec(stage.upstream.last().text)?.[0]).toBe(signatures[family.form]);
+    expect(/"thought_?[sS]ignature":"c2ln"/.exec(stage.upstream.last().text)?.[0]).toBe(CLOSED.has(family.wire) ? undefined : signatures[family.form]);
   });
 
   test("an object with a schema, plain and streamed", async () => {

@@ -154,14 +154,15 @@ describe("much of something", () => {
     const body = (own: number): string => JSON.stringify({ ...ask, messages: [{ role: "assistant", content: null, tool_calls: callsOf("b", "two", own), x_gateway_mcp: { replay: Array.from({ length: 60 }, () => turn) } }] });
     const leastMs = (text: string): number => {
       const times = [0, 1, 2].map(() => {
-        const startedMs = performance.now();
+        // time on a processor, which other programs on the machine do not lengthen
+        const before = process.cpuUsage();
         expect(() => parseChatRequest(text, null)).toThrow("lacks the result");
-        return performance.now() - startedMs;
+        return process.cpuUsage(before).user / 1000;
       });
       return Math.min(...times);
     };
     // each call of each turn was compared with each of the message's own
-    expect(leastMs(body(1000))).toBeLessThan(leastMs(body(1)) * 4 + 50);
+    expect(leastMs(body(1000))).toBeLessThan(leastMs(body(1)) * 6 + 100);
   });
 
   test("[d10.2] arguments that are costly to check, in many calls, leave other requests their turn", async () => {

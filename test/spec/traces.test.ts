@@ -146,5 +146,5 @@ test("[d11.1] an attempt that fails behind its first figures keeps them", async 
     + event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hello" } });
   const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body }) });
   await (await stub.chat({ ...ASK, model: "anthropic:claude-sonnet-4-5", max_tokens: 10, stream: true })).text();
-  expect(used(stub.records[0]!)).toEqual([["upstream_incomplete", [11, expect.any(Number)], "provider"]]);
+  expect(used(stub.records[0]!)).toEqual([["upstream_incomplete", [11, expect.any(Number)], "estimated"]]);
 });
