@@ -55,7 +55,7 @@ async function runFile(file: string): Promise<Outcome> {
 function printOutcome({ file, passed, failed, skipped, faults }: Outcome, output: string, durationMs: number): void {
   const parts = [`${passed} passed`, ...(failed > 0 ? [`${failed} failed`] : []), ...(skipped.length > 0 ? [`${skipped.length} skipped`] : [])];
   console.log(`${failed > 0 ? "FAIL" : "ok  "} ${file}  ${parts.join(", ")}  ${(durationMs / 1000).toFixed(1)} s`);
-  for (const line of output.split("\n")) if (line.startsWith("alarm: ")) console.log(`     ${line}`);
+  for (const line of output.split("\n")) if (/^(?:alarm|drawn): /.test(line)) console.log(`     ${line}`);
   if (failed === 0) return;
   console.log(output.trimEnd().replaceAll(/^/gm, "     | "));
   for (const fault of faults) console.log(`     ${file} ${fault}`);

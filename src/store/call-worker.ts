@@ -40,7 +40,7 @@ interface OpenCalls {
 
 const METHODS = {
   ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) => ingestCalls(db, incomingRows(rows), place, inserts),
-  places: ({ db }: OpenCalls, journal: string, runs: readonly string[]) => findPlaces(db, journal, runs),
+  places: ({ db }: OpenCalls, journals: readonly string[], runs: readonly string[]) => findPlaces(db, journals, runs),
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
   searchCalls: ({ db }: OpenCalls, ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never) => searchCalls(db, ...args),

@@ -2,18 +2,18 @@
 // Where both are of one copy there is no difference to see; that the folder is a copy is told by open-ledger.ts.
 import { readFileSync } from "node:fs";
 import { readEntry, nextEntry } from "./journal-entry.ts";
-import { segmentPath } from "./journal-folder.ts";
+import { type JournalPlace, segmentPath } from "./journal-folder.ts";
 import type { SegmentIdentity } from "./journal-identity.ts";
 import type { JournalFindings } from "./journal-recovery.ts";
-import type { JournalState, ShippedUpTo } from "./journal-state.ts";
+import type { EarlierJournal, KnownJournal } from "./journal-state.ts";
 import type { ShippedPlace } from "./ledger.ts";
 
 export interface Meeting {
   readonly folder: string;
-  /** What the journal had kept of itself. */
-  readonly state: JournalState | null;
-  /** What the database has of it. */
-  readonly last: ShippedPlace | null;
+  /** What the journal had kept of itself and of those that it goes on from; the oldest first. */
+  readonly journals: readonly EarlierJournal[];
+  /** What the database has of a journal. */
+  readonly lastOf: (journal: string) => ShippedPlace | null;
   /** Bytes of a segment that the database has. */
   readonly shippedOf: (identity: SegmentIdentity) => number;
   readonly findings: JournalFindings;
@@ -21,34 +21,59 @@ export interface Meeting {
 
 type Tell = (level: "warn" | "error", words: string, fields: Readonly<Record<string, unknown>>) => void;
 
-export function tellMissing({ folder, state, last, shippedOf, findings }: Meeting, tell: Tell): void {
-  const shipped = state?.shipped ?? null;
-  if (shipped !== null && (last?.rows ?? 0) < shipped.rows) {
-    const again = rowsAgain({ folder, shippedOf, findings }, shipped);
-    const behind = shipped.rows - (last?.rows ?? 0);
+export function tellMissing({ folder, journals, lastOf, shippedOf, findings }: Meeting, tell: Tell): void {
+  const met = journals.map((known) => ({ ...known, last: lastOf(known.journal) }));
+  const lacking = met.filter(({ shipped, last }) => (last?.rows ?? 0) < (shipped?.rows ?? 0));
+  if (lacking.length > 0) {
+    const again = rowsAgain({ folder, shippedOf, findings }, met.map(upTo).reduce(further));
+    const behind = lacking.reduce((sum, { shipped, last }) => sum + shipped!.rows - (last?.rows ?? 0), 0);
     const lost = Math.max(0, behind - again);
-    const fields = { folder, rows: behind, shipped_again: again, lost, has_until: moment(last?.lastMs ?? 0), had_until: moment(shipped.lastMs) };
+    const hasUntilMs = Math.max(...met.map(({ last }) => last?.lastMs ?? 0));
+    const hadUntilMs = Math.max(...lacking.map(({ shipped }) => shipped!.lastMs));
+    const fields = { folder, rows: behind, shipped_again: again, lost, has_until: moment(hasUntilMs), had_until: moment(hadUntilMs) };
     if (lost === 0) tell("warn", "the database is older than what the ledger has shipped to it, and gets all of it again", fields);
     else tell("error", "the database is older than what the ledger has shipped to it: rows of calls between the two times are not in the ledger any more, and are lost unless a newer copy of the database has them", fields);
   }
-  if (last !== null && last.rows > (shipped?.rows ?? 0) && isAhead(last, findings, state)) tell("error", "the ledger is an older copy: the database has rows from later. What the original had not shipped by then is lost", { folder, database_has_until: moment(last.lastMs) });
+  for (const { isMet, last, shipped, written } of met) {
+    // later, an original that goes on beside its copy is ahead of it by right
+    if (isMet || last === null || last.rows <= (shipped?.rows ?? 0) || !isBehind(last, written)) continue;
+    tell("error", "the ledger is an older copy: the database has rows from later. What the original had not shipped by then is lost", { folder, database_has_until: moment(last.lastMs) });
+  }
 }
 
-/** The folder holds neither the place nor anything behind it. */
-function isAhead({ run, segment, offset }: ShippedPlace, { identities, sizes }: JournalFindings, state: JournalState | null): boolean {
-  if (state !== null && (state.written.segment > segment || (state.written.segment === segment && state.written.offset >= offset))) return false;
-  for (const [number, identity] of identities) if (number > segment || (identity.run === run && identity.segment === segment && sizes.get(number)! >= offset)) return false;
-  return true;
+/** What is to be remembered of the journals that this one goes on from, once the database has answered: a loss is told once, and what an original ships from now on is its own. */
+export function metJournals(earlier: readonly EarlierJournal[], lastOf: Meeting["lastOf"]): readonly EarlierJournal[] {
+  return earlier.flatMap((known) => {
+    const last = lastOf(known.journal);
+    if (last === null) return [];
+    if (known.isMet && known.shipped !== null && known.shipped.rows <= last.rows) return [known];
+    const { segment, offset, rows, lastMs } = last;
+    return [{ ...known, shipped: { segment, offset, rows, lastMs }, isMet: true }];
+  });
+}
+
+/** What was shipped of it, as far as it stands in this folder: behind the end of what it had written there, other runs go on with the numbers. */
+function upTo({ shipped, written }: KnownJournal): JournalPlace {
+  if (shipped === null) return { segment: 0, offset: 0 };
+  return isBehind(shipped, written) ? written : shipped;
+}
+
+function further(one: JournalPlace, other: JournalPlace): JournalPlace {
+  return isBehind(one, other) ? one : other;
+}
+
+function isBehind(place: JournalPlace, other: JournalPlace): boolean {
+  return place.segment > other.segment || (place.segment === other.segment && place.offset > other.offset);
 }
 
 /** Rows that the database had, has no more, and gets again: they are still there. */
-function rowsAgain({ folder, shippedOf, findings: { identities } }: Pick<Meeting, "folder" | "shippedOf" | "findings">, upTo: ShippedUpTo): number {
+function rowsAgain({ folder, shippedOf, findings: { identities } }: Pick<Meeting, "folder" | "shippedOf" | "findings">, { segment: lastSegment, offset }: JournalPlace): number {
   let rows = 0;
   for (const [segment, identity] of identities) {
-    if (segment > upTo.segment) continue;
+    if (segment > lastSegment) continue;
     const from = shippedOf(identity);
     const bytes = readFileSync(segmentPath(folder, segment));
-    const end = segment === upTo.segment ? Math.min(upTo.offset, bytes.length) : bytes.length;
+    const end = segment === lastSegment ? Math.min(offset, bytes.length) : bytes.length;
     for (let at: number | null = from > end ? null : from; at !== null && at < end; ) {
       const entry = readEntry(bytes, at);
       if (typeof entry !== "object") {

@@ -47,8 +47,8 @@ export interface ShipperOptions {
   /** The name of the journal, and that of the run that writes to it now: no database knows anything of the latter. */
   readonly journal: string;
   readonly run: string;
-  /** The name that it had before, where it is a copy of another journal. */
-  readonly earlierName?: string;
+  /** The names of the journals that it goes on from, where it is a copy. */
+  readonly earlierNames?: readonly string[];
   readonly sink: LedgerSink;
   readonly clock: Clock;
   readonly disk: Pick<JournalDisk, "append">;
@@ -56,8 +56,8 @@ export interface ShipperOptions {
   readonly release: (segment: number, isDamaged: boolean) => Promise<boolean>;
   /** Every row stands before it; behind it there may be zeros. */
   readonly writtenTo: () => JournalPlace;
-  /** Hears once, before anything is shipped, what the database has of this journal; null: nothing. `shippedOf` says how many bytes of a segment it has. */
-  readonly onLearned?: (last: ShippedPlace | null, shippedOf: (identity: SegmentIdentity) => number) => void;
+  /** Hears once, before anything is shipped, what the database has of this journal and of those that it goes on from. `shippedOf` says how many bytes of a segment it has. */
+  readonly onLearned?: (lastOf: (journal: string) => ShippedPlace | null, shippedOf: (identity: SegmentIdentity) => number) => void;
   /** Keeps how far it came, for those who read the folder. Null: the database has not been asked yet. */
   readonly keep?: (progress: Progress | null) => Promise<void>;
   readonly onProblem: (words: string) => void;
@@ -182,25 +182,27 @@ export class JournalShipper {
   /** Asks the database once how far it has come. False: it does not say. */
   async #learn(): Promise<boolean> {
     if (this.#known !== null) return true;
-    const { folder, journal, earlierName = journal, onLearned } = this.#options;
+    const { folder, journal, onLearned } = this.#options;
     const identities = segmentsOf(folder).flatMap((segment) => identityOf(folder, segment) ?? []);
     const places = await this.#placesOf(identities.map(({ run }) => run));
     if (places === null) return false;
-    const last = places.filter((place) => place.journal === earlierName).reduce<ShippedPlace | null>((most, place) => (most === null || place.rows > most.rows ? place : most), null);
-    if (earlierName === journal) [this.#rows, this.#lastMs] = [last?.rows ?? 0, last?.lastMs ?? 0];
+    const lastOf = (name: string) => places.filter((place) => place.journal === name).reduce<ShippedPlace | null>((most, place) => (most === null || place.rows > most.rows ? place : most), null);
+    const last = lastOf(journal);
+    [this.#rows, this.#lastMs] = [last?.rows ?? 0, last?.lastMs ?? 0];
     const known = new Map<string, JournalPlace>();
     for (const { run } of identities) learn(known, run, places);
     this.#known = known;
     this.#failures = 0;
     this.#toldMs = null;
-    onLearned?.(last, (identity) => shippedIn(identity, known.get(identity.run)));
+    onLearned?.(lastOf, (identity) => shippedIn(identity, known.get(identity.run)));
+    await this.#keep();
     return true;
   }
 
   /** What the database has taken of these runs becomes known. Null: it does not say. */
   async #placesOf(runs: readonly string[]): Promise<readonly ShippedPlace[] | null> {
     try {
-      return await this.#answered(this.#options.sink.places(this.#options.earlierName ?? this.#options.journal, [...new Set(runs)]));
+      return await this.#answered(this.#options.sink.places([...new Set([this.#options.journal, ...(this.#options.earlierNames ?? [])])], [...new Set(runs)]));
     } catch (fault) {
       this.#failures += 1;
       this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
@@ -389,7 +391,7 @@ export class JournalShipper {
   async #keep(): Promise<void> {
     this.#keptMs = this.#options.clock.monotonic();
     const { segment, offset } = this.#options.writtenTo();
-    const state = `${this.#place.segment} ${this.#place.offset} ${this.#rows} ${segment} ${offset}`;
+    const state = `${this.#known !== null} ${this.#place.segment} ${this.#place.offset} ${this.#rows} ${segment} ${offset}`;
     if (state === this.#kept) return;
     try {
       await this.#options.keep?.(this.progress);

@@ -14,24 +14,44 @@ export interface ShippedUpTo extends JournalPlace {
   readonly lastMs: number;
 }
 
-export interface JournalState {
+/** What is known of a journal and of what the database has of it. */
+export interface KnownJournal {
+  readonly journal: string;
+  readonly written: JournalPlace;
+  readonly shipped: ShippedUpTo | null;
+}
+
+/** A journal that this folder is a copy of. */
+export interface EarlierJournal extends KnownJournal {
+  /** The database has said what it has of it: until then, it may have rows that the original shipped after the copy was made. */
+  readonly isMet: boolean;
+}
+
+export interface JournalState extends KnownJournal {
   /** A random name, made once. A copy of the folder gets another one. */
   readonly journal: string;
   /** The lock file beside it, as the file system knows it: in a copy it is another file. */
   readonly lock: string;
   /** The first number that this journal gave; segments of earlier versions have lower ones. */
   readonly first: number;
-  readonly written: JournalPlace;
-  readonly shipped: ShippedUpTo | null;
+  /**
+   * The journals that this one goes on from, the oldest first. What the database had of them is remembered, because a restore of the database alone may take rows
+   * away that no other journal of this folder has shipped.
+   */
+  readonly earlier: readonly EarlierJournal[];
 }
 
 const place = { segment: z.int().min(0), offset: z.int().min(0) };
-const schema = z.object({
+const known = {
   journal: z.string(),
-  lock: z.string(),
-  first: z.int().min(1),
   written: z.object(place),
   shipped: z.object({ ...place, rows: z.int().min(0), lastMs: z.number() }).nullable(),
+};
+const schema = z.object({
+  ...known,
+  lock: z.string(),
+  first: z.int().min(1),
+  earlier: z.array(z.object({ ...known, isMet: z.boolean() })).default([]),
 });
 
 export const statePath = (folder: string): string => join(folder, "journal.json");

@@ -14,7 +14,7 @@ import { spent, usage, usageTotals } from "./usage-reads.ts";
 export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>, close: () => Promise<void>): CallStore {
   return {
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place),
-    places: (journal, runs) => findPlaces(db, journal, runs),
+    places: (journals, runs) => findPlaces(db, journals, runs),
     findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
     searchCalls: (page, filter) => searchCalls(reports, page, filter),
     contentKey: (tenantId, sealed) => contentKey(db, tenantId, sealed),

@@ -52,6 +52,6 @@ export interface LedgerSink {
    * `place` is left out for a row that is taken ahead of others.
    */
   ingest(rows: readonly LedgerRow[], place?: ShippedPlace): Promise<void>;
-  /** What it has taken last of the journal, and of each of the runs, in any order; nothing of those that it knows nothing of. */
-  places(journal: string, runs: readonly string[]): Promise<readonly ShippedPlace[]>;
+  /** What it has taken last of each of the journals, and of each of the runs, in any order; nothing of those that it knows nothing of. */
+  places(journals: readonly string[], runs: readonly string[]): Promise<readonly ShippedPlace[]>;
 }

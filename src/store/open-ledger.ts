@@ -8,19 +8,21 @@ import { Journal, type JournalStanding } from "./journal.ts";
 import { type JournalDisk, systemDisk } from "./journal-disk.ts";
 import { type FolderLock, type JournalPlace, lockFolder, lockPath, segmentPath, segmentsOf, setAsidePath, slotsOf } from "./journal-folder.ts";
 import { identityOf, newRandomName } from "./journal-identity.ts";
-import { moment, tellMissing } from "./journal-missing.ts";
+import { metJournals, moment, tellMissing } from "./journal-missing.ts";
 import { cutTorn, type InspectOptions, inspectJournal, type JournalFindings } from "./journal-recovery.ts";
 import { unsettledRecord } from "./journal-row.ts";
-import { earlierNumber, type JournalState, lockIdentity, readState, writeState } from "./journal-state.ts";
+import { type EarlierJournal, earlierNumber, type JournalState, type KnownJournal, lockIdentity, readState, writeState } from "./journal-state.ts";
 import { JournalledCounts } from "./journalled-counts.ts";
 import { JournalShipper, type Progress } from "./journal-shipper.ts";
-import type { Ledger, LedgerSink } from "./ledger.ts";
+import type { Ledger, LedgerSink, ShippedPlace } from "./ledger.ts";
 import type { JournalledCount } from "./limit-counts.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { unshippedBytes } from "./ledger-status.ts";
 import { StoreError } from "./store.ts";
 
 const MAX_PROCESSES = 64;
+/** Copies of copies that are remembered: a folder that is copied for each start has no end of them. */
+const MAX_EARLIER = 16;
 /** How often others' folders are looked at. */
 const ADOPT_MS = 30_000;
 /** What is not shipped by then is shipped after the next start. */
@@ -88,8 +90,9 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const own = await openJournal(options, join(options.folder, slot), lock, options.counted?.atStart === true ? counts : null);
   const { journal, shipper } = own;
   shipper.start();
-  let adopting = adoptOthers(options, slot, later, true);
-  const timer = setInterval(() => void (adopting = adopting.then(() => adoptOthers(options, slot, later, false))), options.pace?.adoptMs ?? ADOPT_MS);
+  const met = new Set<string>();
+  let adopting = adoptOthers(options, slot, later, met);
+  const timer = setInterval(() => void (adopting = adopting.then(() => adoptOthers(options, slot, later, met))), options.pace?.adoptMs ?? ADOPT_MS);
   timer.unref();
   return {
     refusal: () => journal.refusal(),
@@ -175,13 +178,16 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, counted, 
     tell("error", "a segment of the ledger holds what cannot be read; its other rows are in the database, and it is set aside", { file: kept });
   };
   const shipper = new JournalShipper({
-    folder, journal: state.name, run, ...pace, ...(found.state !== null && { earlierName: found.state.journal }), sink, clock, disk, keep, writtenTo: () => journal.writtenTo,
+    folder, journal: state.name, run, ...pace, earlierNames: state.known.map(({ journal: name }) => name), sink, clock, disk, keep, writtenTo: () => journal.writtenTo,
     release: async (segment, isDamaged) => {
       if (!isKept(segment) || !(await journal.mayRelease(segment))) return false;
       drop(segment, isDamaged);
       return true;
     },
-    onLearned: (last, shippedOf) => tellMissing({ folder, state: found.state, last, shippedOf, findings }, tell),
+    onLearned: (lastOf, shippedOf) => {
+      tellMissing({ folder, journals: state.known, lastOf, shippedOf, findings }, tell);
+      state.learned(lastOf);
+    },
     onProblem: (words) => tell("error", words),
   });
   return { folder, lock, journal, shipper, recovered, keep, isKept, drop };
@@ -222,6 +228,10 @@ function isCopy(state: JournalState | null, lock: string): boolean {
 interface OpenState {
   readonly name: string;
   readonly firstSegment: number;
+  /** What was kept before of this journal, if it is no copy, and of those that it goes on from. */
+  readonly known: readonly EarlierJournal[];
+  /** The database has said what it has. */
+  learned(lastOf: (journal: string) => ShippedPlace | null): void;
   /** Rejects with the system's error. */
   keep(written: JournalPlace, progress: Progress | null): Promise<void>;
 }
@@ -229,20 +239,31 @@ interface OpenState {
 /** A copy goes on under a name of its own, because the original may go on as well. Numbers go on in any case. */
 function openState({ findings, state, lock }: Found, folder: string, disk: JournalDisk): OpenState {
   const own = isCopy(state, lock) ? null : state;
+  const before = state === null ? [] : [{ ...knownOf(state, findings), isMet: false }];
+  let earlier = [...(state?.earlier ?? []), ...(own === null ? before : [])].slice(-MAX_EARLIER);
   const firstSegment = Math.max(findings.lastSegment + 1, earlierNumber(folder) + 1, freeBehind(state?.written ?? null), freeBehind(state?.shipped ?? null));
   const name = own?.journal ?? newRandomName();
   let shipped = own?.shipped ?? null;
   return {
     name,
     firstSegment,
+    known: own === null ? earlier : [...earlier, ...before],
+    learned: (lastOf) => void (earlier = [...metJournals(earlier, lastOf)]),
     async keep(written, progress) {
       if (progress !== null) {
         const { place, rows, lastMs } = progress;
         shipped = place === null && shipped === null ? null : { segment: 0, offset: 0, ...shipped, ...place, rows, lastMs };
       }
-      await writeState(disk, folder, { journal: name, lock, first: own?.first ?? firstSegment, written, shipped });
+      await writeState(disk, folder, { journal: name, lock, first: own?.first ?? firstSegment, written, shipped, earlier });
     },
   };
+}
+
+/** What was written last may not have been kept yet. */
+function knownOf({ journal, written, shipped }: JournalState, { lastSegment, sizes }: JournalFindings): KnownJournal {
+  const offset = sizes.get(lastSegment) ?? 0;
+  const isFurther = lastSegment > written.segment || (lastSegment === written.segment && offset > written.offset);
+  return { journal, written: isFurther ? { segment: lastSegment, offset } : written, shipped };
 }
 
 /** The first number that nothing was written to. */
@@ -279,28 +300,25 @@ function hearOthers({ folder, lock: take = lockFolder, counted }: LedgerOptions,
   }
 }
 
-/** Ships what processes left that do not run any more. Never rejects: the next look finds what this one did not. */
-async function adoptOthers(options: LedgerOptions, ownSlot: string, counts: JournalledCounts, isFirst: boolean): Promise<void> {
+/**
+ * Ships what processes left that do not run any more. A journal without rows is opened once as well: it may be the one that knows what a database that was restored
+ * does not have. Never rejects: the next look finds what this one did not.
+ */
+async function adoptOthers(options: LedgerOptions, ownSlot: string, counts: JournalledCounts, met: Set<string>): Promise<void> {
   const { folder: all, lock: take = lockFolder } = options;
   try {
     for (const slot of slotsOf(all).filter((name) => name !== ownSlot)) {
       const folder = join(all, slot);
       const hasRows = segmentsOf(folder).length > 0;
-      if (!existsSync(lockPath(folder)) || !(hasRows || (isFirst && (await lacksRows(options.sink, folder))))) continue;
+      if (!existsSync(lockPath(folder)) || !(hasRows || (!met.has(slot) && readState(folder) !== null))) continue;
       const lock = take(folder);
       if (lock === null) continue;
       if (hasRows) options.tell("info", "rows of the ledger that another process left are taken over", { folder });
-      await endJournal(await openJournal(options, folder, lock, counts), options.tell);
+      const other = await openJournal(options, folder, lock, counts);
+      await endJournal(other, options.tell);
+      if (other.shipper.progress !== null) met.add(slot);
     }
   } catch (fault) {
     options.tell("error", "rows of the ledger that another process left cannot be taken over", { error_detail: String(fault) });
   }
-}
-
-/** A journal that has shipped all it had may be the one that knows what a database that was restored does not have. */
-async function lacksRows(sink: LedgerSink, folder: string): Promise<boolean> {
-  const state = readState(folder);
-  if (state === null || state.shipped === null) return false;
-  const places = await sink.places(state.journal, []);
-  return Math.max(0, ...places.map(({ rows }) => rows)) < state.shipped.rows;
 }

@@ -21,9 +21,9 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       demand();
       if (rows.length > 0) await writer.ask("ingest", writtenRows(rows), place);
     },
-    places: async (journal, runs) => {
+    places: async (journals, runs) => {
       demand();
-      return await writer.ask("places", journal, runs);
+      return await writer.ask("places", journals, runs);
     },
     prune: (before) => writer.ask("prune", before),
     findCall: async (traceId, tenantId) => storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),

@@ -61,7 +61,7 @@ function onceSuite(newStore: NewStore): void {
     test("[d11.2] how far a journal was taken is kept with the rows, for each run, and does not go back with a batch that is late", async () => {
       const calls = await newStore();
       const at = (run: string, segment: number, offset: number, rows: number): ShippedPlace => ({ journal: "j", run, segment, offset, rows, lastMs: DAY_ONE + rows });
-      expect(await calls.places("j", ["one"])).toEqual([]);
+      expect(await calls.places(["j"], ["one"])).toEqual([]);
       await calls.ingest([rowOf()], at("one", 3, 100, 1));
       await calls.ingest([rowOf(), rowOf()], at("one", 4, 50, 3));
       // it was given up for lost, and is committed now
@@ -69,15 +69,16 @@ function onceSuite(newStore: NewStore): void {
       await calls.ingest([rowOf()], at("two", 5, 10, 4));
       await calls.ingest([rowOf()]);
       await calls.ingest([rowOf()], { ...at("one", 9, 9, 1), journal: "a copy" });
-      const all = await calls.places("j", ["one", "nothing is known of it"]);
+      const all = await calls.places(["j"], ["one", "nothing is known of it"]);
       expect(all).toContainEqual(at("two", 5, 10, 4));
       expect(all).toContainEqual(at("one", 4, 50, 3));
       expect(all).toContainEqual({ ...at("one", 9, 9, 1), journal: "a copy" });
       expect(all).toHaveLength(3);
+      expect(await calls.places(["j", "a copy"], [])).toEqual([at("two", 5, 10, 4), { ...at("one", 9, 9, 1), journal: "a copy" }]);
       // rows that are not taken do not move it either
       const broken = { ...rowOf(), get record(): never { throw new Error("no record"); }, bytes: Buffer.from("{"), text: "{" };
       await calls.ingest([broken], at("two", 6, 10, 5)).then(() => expect.unreachable(), () => {});
-      expect(await calls.places("j", [])).toEqual([at("two", 5, 10, 4)]);
+      expect(await calls.places(["j"], [])).toEqual([at("two", 5, 10, 4)]);
     });
 
     test("[d11.2] a settled row takes the place of one that was charged with its reservation, and the sums are corrected", async () => {

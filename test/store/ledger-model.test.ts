@@ -1,6 +1,6 @@
 // Thousands of random lives of a ledger: calls of every kind, clean stops, kills, starts, second processes, copies and restores, segments that fill, databases that
 // are away and disks that are full, against a book that knows nothing of journals. DRAGOMAN_TEST_SEED repeats a run, DRAGOMAN_LEDGER_SEQUENCE one sequence of it;
-// with --long it takes twenty minutes.
+// DRAGOMAN_LEDGER_SECONDS says how long it draws over SQLite; with --long it takes twenty minutes.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { World } from "./ledger-model/world.ts";
 
 const seed = printedSeed("the ledger's model");
 const only = Bun.env["DRAGOMAN_LEDGER_SEQUENCE"];
-const SECONDS = Bun.env["DRAGOMAN_TEST_LONG"] === "1" ? { sqlite: 720, postgres: 480 } : { sqlite: 25, postgres: 12 };
+const SECONDS = Bun.env["DRAGOMAN_TEST_LONG"] === "1" ? { sqlite: 720, postgres: 480 } : { sqlite: Number(Bun.env["DRAGOMAN_LEDGER_SECONDS"] ?? 25), postgres: 12 };
 /** Worlds that run at the same time: most of what they do is wait. */
 const AT_ONCE = 6;
 const MAX_EVENTS = 22;
@@ -27,9 +27,23 @@ afterAll(async () => {
 
 type Random = (below: number) => number;
 
+interface Drawn {
+  readonly seed: number;
+  readonly sequence: number;
+}
+
+/** Sequences that have failed before are played first in each run, whatever its seed is. */
+const PLAYED_FIRST: readonly Drawn[] = [
+  // the folder is restored, and later the database: rows of the original are missing
+  { seed: 1_482_352_020, sequence: 2435 },
+  { seed: 662_620_718, sequence: 95 },
+  // an attempt that reserves more while the disk is full
+  { seed: 13, sequence: 446 },
+];
+
 /** The same numbers for the same sequence of the same run. */
-function randomOf(sequence: number): Random {
-  let state = (seed * 2_654_435_761 + sequence * 40_503 + 12_345) >>> 0;
+function randomOf({ seed: of, sequence }: Drawn): Random {
+  let state = (of * 2_654_435_761 + sequence * 40_503 + 12_345) >>> 0;
   return (below) => {
     // mulberry32
     state = (state + 0x6d2b_79f5) >>> 0;
@@ -136,9 +150,9 @@ function drawn(random: Random): (typeof EVENTS)[number] {
   return EVENTS.find(([weight]) => (left -= weight) < 0)!;
 }
 
-async function live(sequence: number, database: ModelDatabase): Promise<number> {
-  const random = randomOf(sequence);
-  const root = join(folder, `${sequence}`);
+async function live(drawnAs: Drawn, database: ModelDatabase): Promise<number> {
+  const random = randomOf(drawnAs);
+  const root = join(folder, `${drawnAs.seed}-${drawnAs.sequence}`);
   const happened: string[] = [];
   database.mood = "up";
   const world = new World(root, database, { onFull: random(4) === 0 ? "continue" : "refuse", segmentBytes: 1500 + random(6000) });
@@ -154,7 +168,7 @@ async function live(sequence: number, database: ModelDatabase): Promise<number> 
     await world.finish();
   } catch (fault) {
     const words = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
-    throw new Error(`sequence ${sequence} of seed ${seed}: ${words}\nafter: ${happened.join(", ")}`, { cause: fault });
+    throw new Error(`sequence ${drawnAs.sequence} of seed ${drawnAs.seed}: ${words}\nafter: ${happened.join(", ")}`, { cause: fault });
   }
   rmSync(root, { recursive: true });
   return happened.length;
@@ -168,9 +182,9 @@ async function liveAll(seconds: number, openDatabase: () => Promise<ModelDatabas
   const worker = async (): Promise<void> => {
     const database = await openDatabase();
     while (performance.now() < endsMs && (only === undefined || sequences === 0)) {
-      const sequence = only === undefined ? sequences : Number(only);
+      const next = only === undefined ? (PLAYED_FIRST[sequences] ?? { seed, sequence: sequences - PLAYED_FIRST.length }) : { seed, sequence: Number(only) };
       sequences += 1;
-      const happened = await live(sequence, database);
+      const happened = await live(next, database);
       events += happened;
       await database.empty();
     }
@@ -183,13 +197,13 @@ async function liveAll(seconds: number, openDatabase: () => Promise<ModelDatabas
 describe("whatever happens to a ledger, each call that a client saw has one row in the end, and limits count what the rows say", () => {
   test("[d11.2 d4.2] over SQLite", async () => {
     const { sequences, events } = await liveAll(SECONDS.sqlite, sqliteModel);
-    console.log(`${sequences} sequences of ${events} events over SQLite`);
+    console.log(`drawn: ${sequences} sequences of ${events} events over SQLite, from the seed ${seed}`);
     expect(sequences).toBeGreaterThan(only === undefined ? 20 : 0);
   }, 900_000);
 
   test.skipIf(postgres === null)("[d11.2 d4.2] over PostgreSQL", async () => {
     const { sequences, events } = await liveAll(SECONDS.postgres, () => postgresModel(postgres!));
-    console.log(`${sequences} sequences of ${events} events over PostgreSQL`);
+    console.log(`drawn: ${sequences} sequences of ${events} events over PostgreSQL, from the seed ${seed}`);
     expect(sequences).toBeGreaterThan(only === undefined ? 5 : 0);
   }, 900_000);
 });

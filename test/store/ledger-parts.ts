@@ -124,7 +124,7 @@ export function testSink(): TestSink {
     taken: new Map(),
     batches: [],
     refuses: () => false,
-    places: (journal, runs) => Promise.resolve([...sink.taken.values()].filter((place) => place.journal === journal || runs.includes(place.run))),
+    places: (journals, runs) => Promise.resolve([...sink.taken.values()].filter((place) => journals.includes(place.journal) || runs.includes(place.run))),
     ingest(rows, place) {
       sink.batches.push(rows.length);
       if (sink.refuses(rows)) return Promise.reject(new Error("the database is down"));

@@ -116,7 +116,7 @@ function withMoods(base: Base): ModelDatabase {
     mood: "up",
     sink: {
       ingest: (rows, place) => heard(() => base.ingest(rows, place)),
-      places: (journal, runs) => heard(() => findPlaces(base.db(), journal, runs)),
+      places: (journals, runs) => heard(() => findPlaces(base.db(), journals, runs)),
     },
     copy: () => inTurn(() => base.copy()),
     restore: (copy) => inTurn(() => base.restore(copy)),

@@ -124,7 +124,7 @@ export class Machine {
     const never = <T>(): Promise<T> => Promise.reject(new Error("the process is dead"));
     return {
       ingest: async (rows, place) => await (owner.isDead ? never<void>() : sink.ingest(rows, place).then(() => (owner.isDead ? never<void>() : undefined))),
-      places: async (journal, runs) => await (owner.isDead ? never() : sink.places(journal, runs)),
+      places: async (journals, runs) => await (owner.isDead ? never() : sink.places(journals, runs)),
     };
   }
 

@@ -13,6 +13,7 @@ import { type OpenLedger, openLedger } from "../../../src/store/open-ledger.ts";
 import { accountOf } from "../../contract/limit-store.suite.ts";
 import { aCall, ended } from "../ledger-parts.ts";
 import type { ModelDatabase } from "./databases.ts";
+import { Knowledge, type KnowledgeCopy } from "./knowledge.ts";
 import { type KeptCounts, Machine, type ModelProcess } from "./machine.ts";
 
 /** What a call uses, or has set aside. */
@@ -23,6 +24,8 @@ interface Units {
 
 interface Expected {
   readonly tokens: number;
+  /** Reservations that the row may have as well. */
+  readonly others?: readonly number[];
   readonly isSettled: boolean;
 }
 
@@ -33,6 +36,8 @@ interface OpenCall {
   admitted: Admitted;
   readonly entry: OpenEntry;
   reserved: Units;
+  /** Tokens of reservations that the disk had no room for: they are in the journal only if its opening was written again since. */
+  unsure: readonly number[];
 }
 
 interface Gateway extends ModelProcess {
@@ -54,6 +59,7 @@ interface Copy {
   /** The database was copied before the folder: what was shipped in between, and let go of, is in neither. */
   readonly isDatabaseFirst: boolean;
   readonly disturbances: number;
+  readonly known: KnowledgeCopy;
 }
 
 /** What the clients and the provider know. */
@@ -91,6 +97,7 @@ export class World {
   #copies: Copy[] = [];
   #isCountExact = true;
   readonly #ended: Promise<unknown>[] = [];
+  readonly #knowledge: Knowledge;
 
   constructor(root: string, database: ModelDatabase, { onFull, segmentBytes }: { readonly onFull: "refuse" | "continue"; readonly segmentBytes: number }) {
     this.#root = root;
@@ -98,6 +105,7 @@ export class World {
     this.#onFull = onFull;
     this.#segmentBytes = segmentBytes;
     mkdirSync(this.#folder, { recursive: true });
+    this.#knowledge = new Knowledge(this.#folder);
   }
 
   get #folder(): string {
@@ -115,7 +123,7 @@ export class World {
     const counts = keeper.hold();
     let limits: MemoryLimitStore | null = null;
     const ledger = await openLedger({
-      folder: this.#folder, settings: { sync: "background", onFull: this.#onFull }, sink: this.machine.sinkOf(owner, this.#database), clock: systemClock, disk: this.machine.diskOf(owner), lock: this.machine.lockOf(owner),
+      folder: this.#folder, settings: { sync: "background", onFull: this.#onFull }, sink: this.#knowledge.listening(this.machine.sinkOf(owner, this.#database)), clock: systemClock, disk: this.machine.diskOf(owner), lock: this.machine.lockOf(owner),
       counted: { atStart: counts, sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - 60_000, kept: () => limits?.kept() ?? null },
       segmentBytes: this.#segmentBytes, pace: PACE, tell: (_, words, fields = {}) => told.push({ words, fields }),
     });
@@ -141,7 +149,7 @@ export class World {
     }
     const reserved = unitsOf(tokens);
     if (!isSure || gateway.ledger.standing().fault !== null) this.#unsure(record.traceId);
-    gateway.open.push({ user, record, admission, admitted, entry, reserved });
+    gateway.open.push({ user, record, admission, admitted, entry, reserved, unsure: [] });
     this.#count(gateway, record.traceId, user, reserved);
     return true;
   }
@@ -154,9 +162,12 @@ export class World {
     call.admitted = admit(call.admission, call.user, tokens);
     gateway.ledger.reopen(call.entry, call.record);
     const reserved = unitsOf(Math.max(call.reserved.tokens, tokens));
-    // on a full disk the first opening stands
-    if (gateway.ledger.standing().fault === null) call.reserved = reserved;
-    else if (reserved.tokens > call.reserved.tokens) this.#isCountExact = false;
+    // On a full disk the opening before it stands, unless its segment goes: then the opening that is written again is the latest one.
+    if (gateway.ledger.standing().fault === null) Object.assign(call, { reserved, unsure: [] });
+    else if (reserved.tokens > call.reserved.tokens) {
+      this.#isCountExact = false;
+      call.unsure = [...call.unsure, reserved.tokens];
+    }
     this.#count(gateway, call.record.traceId, call.user, call.reserved);
   }
 
@@ -198,7 +209,7 @@ export class World {
     this.#disturbances += 1;
     const wasCounting = this.machine.isCounting(gateway);
     this.machine.kill(gateway);
-    for (const { record: { traceId }, reserved } of gateway.open) if (!this.#maybe.has(traceId)) this.#book.rows.set(traceId, { tokens: reserved.tokens, isSettled: false });
+    for (const call of gateway.open) if (!this.#maybe.has(call.record.traceId)) this.#book.rows.set(call.record.traceId, interrupted(call));
     this.#forget(gateway, wasCounting);
     // what is left of it in this test comes to its end; nothing of that reaches disk or database
     void gateway.limits.close();
@@ -215,52 +226,58 @@ export class World {
     copying ??= this.#database.copy();
     const book: Book = { rows: new Map(this.#book.rows), counted: new Map(this.#book.counted) };
     for (const gateway of this.gateways) {
-      for (const { record: { traceId }, reserved } of gateway.open) if (!this.#maybe.has(traceId)) book.rows.set(traceId, { tokens: reserved.tokens, isSettled: false });
+      for (const call of gateway.open) if (!this.#maybe.has(call.record.traceId)) book.rows.set(call.record.traceId, interrupted(call));
       if (!this.machine.isCounting(gateway)) for (const traceId of gateway.besides) book.counted.delete(traceId);
     }
-    const copy = { folder, counts: new Map(this.machine.counts), book, takenMs: systemClock.now(), isDatabaseFirst, disturbances: this.#disturbances };
+    const copy = { folder, counts: new Map(this.machine.counts), book, takenMs: systemClock.now(), isDatabaseFirst, disturbances: this.#disturbances, known: this.#knowledge.copy() };
     this.#copies.push({ ...copy, database: await copying });
   }
 
   /** Nothing runs. `what`: the data folder with a database in it; the data folder beside a database that stays; the database alone. */
   async restore(index: number, what: "all" | "folder" | "database"): Promise<void> {
     const copy = this.#copies[index]!;
+    const storedBefore = new Set((await this.#database.calls()).map(({ traceId }) => traceId));
     if (what !== "folder") await this.#database.restore(copy.database);
     if (what !== "database") {
       rmSync(this.#folder, { recursive: true });
       cpSync(copy.folder, this.#folder, { recursive: true });
       this.machine.counts = new Map(copy.counts);
+      this.#knowledge.restore(copy.known);
     }
-    await this.#readAgain(copy, what);
+    await this.#readAgain(copy, what, storedBefore);
   }
 
   /** What must be there from now on: what the copy promised, and what is still in the part that was not restored. */
-  async #readAgain(copy: Copy, what: "all" | "folder" | "database"): Promise<void> {
+  async #readAgain(copy: Copy, what: "all" | "folder" | "database", storedBefore: ReadonlySet<string>): Promise<void> {
     const before = this.#book;
     const stored = new Map((await this.#database.calls()).map((call) => [call.traceId, call]));
     const { ends, begins } = journalled(this.#folder);
     const isThere = (traceId: string, { isSettled }: Expected): boolean => stored.has(traceId) || ends.has(traceId) || (!isSettled && begins.has(traceId));
     const rows = new Map<string, Expected>();
-    let lost = 0;
+    const lost: string[] = [];
     for (const [traceId, expected] of what === "database" ? before.rows : copy.book.rows) {
       // what the database has of a call stays
       if (isThere(traceId, expected)) rows.set(traceId, stored.has(traceId) ? (before.rows.get(traceId) ?? expected) : expected);
-      else lost += 1;
+      else lost.push(traceId);
     }
-    if (what !== "database" && !copy.isDatabaseFirst && lost > 0) throw new Error(`${lost} calls that had ended before the copy are not in it`);
+    if (what !== "database" && !copy.isDatabaseFirst && lost.length > 0) throw new Error(`${lost.length} calls that had ended before the copy are not in it`);
     // later calls are there where the database that stayed has them
     if (what === "folder") for (const [traceId, expected] of before.rows) if (!rows.has(traceId) && stored.has(traceId)) rows.set(traceId, expected);
+    // a newer database brings back what an older one, restored before it, did not have
+    if (what === "database") for (const [traceId, expected] of copy.book.rows) if (!rows.has(traceId) && stored.has(traceId)) rows.set(traceId, expected);
     this.#book = { rows, counted: what === "database" ? before.counted : new Map(copy.book.counted) };
     // how far it was shipped is kept once a second, and at the end
     const isToldOf = this.#disturbances === copy.disturbances;
-    if (what === "database") this.#lostRows += isToldOf ? lost : 0;
-    else {
-      this.#lostRows = 0;
+    if (what === "database") {
+      for (const traceId of this.#lost) if (stored.has(traceId)) this.#lost.delete(traceId);
+      if (isToldOf) for (const traceId of lost) if (storedBefore.has(traceId) && this.#knowledge.has(traceId)) this.#lost.add(traceId);
+    } else {
+      this.#lost.clear();
       if (isToldOf) this.#copiedMs = copy.takenMs;
     }
   }
-  /** Rows that neither of the two has any more since the database was restored; the next start has to say so. */
-  #lostRows = 0;
+  /** Rows that neither of the two has any more since the database was restored, and of which the folder knew; the next start has to say so. */
+  readonly #lost = new Set<string>();
   /** When the copy was made that was restored last; null: none was, or the disk was full meanwhile. */
   #copiedMs: number | null = null;
   /** Kills and full disks. */
@@ -298,7 +315,7 @@ export class World {
     const isTold = (last: unknown): boolean => last === null || Date.parse(last as string) <= copiedMs!;
     if (copiedMs !== null && !told.some(({ words, fields }) => words.includes("is a copy") && isTold(fields["last_call"]))) throw new Error(`no start has told that the folder was a copy: ${JSON.stringify(told)}`);
     const lost = sum(told.filter(({ words }) => words.includes("are lost unless")).map(({ fields }) => Number(fields["lost"])));
-    if (lost < this.#lostRows) throw new Error(`${this.#lostRows} rows went with the restore of the database, and the starts have told of ${lost}: ${JSON.stringify(told)}`);
+    if (lost < this.#lost.size) throw new Error(`${this.#lost.size} rows went with the restore of the database, and the starts have told of ${lost}: ${JSON.stringify(told)}`);
   }
   /** By gateways that have ended. */
   readonly #told: { readonly words: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
@@ -342,10 +359,10 @@ export class World {
   async #judgeRows(): Promise<void> {
     const found = await this.#database.calls();
     const stored = new Map(found.map((call) => [call.traceId, call]));
-    for (const [traceId, { tokens, isSettled }] of this.#book.rows) {
+    for (const [traceId, { tokens, isSettled, others = [] }] of this.#book.rows) {
       const row = stored.get(traceId);
       if (row === undefined) throw new Error(`a call of ${tokens} tokens has no row (${isSettled ? "a client saw its end" : "it was under way at a kill"})`);
-      if (row.tokens !== tokens || row.isSettled !== isSettled) throw new Error(`a call has ${row.tokens} tokens, settled: ${row.isSettled}; the book says ${tokens}, ${isSettled}`);
+      if (![tokens, ...others].includes(row.tokens) || row.isSettled !== isSettled) throw new Error(`a call has ${row.tokens} tokens, settled: ${row.isSettled}; the book says ${tokens}, ${isSettled}`);
     }
     for (const { traceId } of found) if (!this.#book.rows.has(traceId) && !this.#maybe.has(traceId)) throw new Error("a row is of a call that is in no book");
     const sums = await this.#database.sums();
@@ -358,6 +375,11 @@ function admit(admission: CallAdmission, user: string, tokens: number): Admitted
   const result = admission.begin([account.requests, account.tokens[user]!, account.nano_usd], { requests: 1, bound: ({ unit }) => (unit === "tokens" ? tokens : unitsOf(tokens).nanoUsd) }, false);
   if (result instanceof Promise || isRefused(result)) throw new Error("there is room for all");
   return result;
+}
+
+/** What becomes of a call whose process is killed. */
+function interrupted({ reserved: { tokens }, unsure }: OpenCall): Expected {
+  return { tokens, others: unsure, isSettled: false };
 }
 
 function unitsOf(tokens: number): Units {
