@@ -47,6 +47,8 @@ export interface ReplicaAccount extends WindowShape {
   idle: number;
   /** Of slots: in use. Of windows without end: reserved for calls that have not ended, which nothing but their end gives back. Else 0. */
   inUse: number;
+  /** Of windows without end: what the store holds for this replica, as far as was heard. Until that is nothing the journal has a place, so that it is undone for the dead. */
+  heldThere: number;
   /** DIRECT, LEASED, CLOSED; -1: not heard yet. */
   mode: number;
   wants: boolean;
@@ -97,6 +99,7 @@ export function newAccount(key: string, shape: WindowShape, { unit, limit }: Pic
     leases: [],
     idle: 0,
     inUse: 0,
+    heldThere: 0,
     mode: -1,
     wants: false,
     typical: Math.max(1, units),
@@ -278,8 +281,8 @@ export function noteAnswered(account: ReplicaAccount, journal: LeaseJournal): vo
 }
 
 /** The store has written of the bucket what is true. */
-function isTold({ isUnderWay, adds, unrecorded, overruns, leases }: ReplicaAccount, bucket: number): boolean {
-  return !isUnderWay && !adds.has(bucket) && !unrecorded.has(bucket) && !overruns.has(bucket) && !leases.some((lease) => lease.bucket === bucket);
+function isTold({ isUnderWay, heldThere, adds, unrecorded, overruns, leases }: ReplicaAccount, bucket: number): boolean {
+  return !isUnderWay && heldThere === 0 && !adds.has(bucket) && !unrecorded.has(bucket) && !overruns.has(bucket) && !leases.some((lease) => lease.bucket === bucket);
 }
 
 function closePlace(account: ReplicaAccount, bucket: number, place: number, journal: LeaseJournal): void {

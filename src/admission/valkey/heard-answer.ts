@@ -23,7 +23,10 @@ export function takeAnswer(channel: Channel, underWay: UnderWay, answer: Answer,
   channel.replicas = replicas;
   channel.rank = rank;
   if (underWay.message.join === 2) channel.joined = true;
-  for (const [index, account] of underWay.accounts.entries()) hearAccount(channel, account, accounts[index]!, answer[2], underWay, now, options);
+  for (const [index, account] of underWay.accounts.entries()) {
+    if (account.kind === "total") account.heldThere = underWay.message.accounts[index]![5] + accounts[index]![2];
+    hearAccount(channel, account, accounts[index]!, answer[2], underWay, now, options);
+  }
   hearOperations(channel, underWay, accounts, operations, now, options);
   for (const account of underWay.accounts) noteAnswered(account, options.journal);
   for (const account of underWay.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
@@ -127,6 +130,7 @@ function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, i
         continue;
       }
       plus(account.mine, buckets[index]!, units);
+      if (account.kind === "total") account.heldThere += units;
       if (isTaken) {
         setAside(account, buckets[index]!, units);
         noteTruth(account, buckets[index]!, options.journal);

@@ -122,6 +122,9 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
       let used = 0;
       for (const each of chargedOf(node, rule.id)) if (each.at > since) used += each.units();
       const isOff = kind === "total" ? units !== used : units > used;
+      const held = store.count(rule.id)?.holds.get(node)?.units ?? 0;
+      const reserved = calls.reduce((sum, call) => (call.node === node && call.runs ? sum + call.accounts.reduce((own, id, index) => (id === rule.id ? own + call.units[index]! : own), 0) : sum), 0);
+      if (!isOff && kind === "total" && held !== reserved) return `${rule.id}: ${held} are held for calls of ${node}, which has reserved ${reserved}`;
       return isOff ? `${rule.id}: ${units} are charged for ${node}, which used ${used}` : null;
     },
   };
