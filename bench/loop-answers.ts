@@ -12,14 +12,21 @@ const LAST = `data: {"id":"x","object":"chat.completion.chunk","created":1,"mode
 const many = (length: number, item: (index: number) => string): string => Array.from({ length }, (_, index) => item(index)).join(",");
 
 const PLAIN: Readonly<Record<string, () => string>> = {
-  "long-text": () => whole(`"${"word ".repeat(6_000_000)}"`),
+  "long-text": () => whole(`"${"word \\\"".repeat(990_000)}"`),
   "long-escapes": () => whole(`"${"\\n".repeat(15_000_000)}"`),
+  objects: () => whole('"x"', `,"objects":[${"{},".repeat(999_000)}{}]`),
+  "short-objects": () => whole('"x"', `,"objects":[${"{},".repeat(170_000)}{}]`),
   members: () => whole('"x"', `,${many(1_000_000, (index) => `"k${index}":1`)}`),
   numbers: () => whole('"x"', `,"numbers":[${"1,".repeat(3_000_000)}1]`),
   error: () => `{"error":{"message":"${"no ".repeat(10_000_000)}"}}`,
 };
 const STREAMS: Readonly<Record<string, () => string>> = {
-  line: () => `data: {"choices":[{"index":0,"delta":{"content":"${"word ".repeat(3_000_000)}"}}]}\n\n${LAST}`,
+  line: () => `data: {"choices":[{"index":0,"delta":{"content":"${"word \\\"".repeat(990_000)}"}}]}\n\n${LAST}`,
+  "line-escapes": () => `data: {"choices":[{"index":0,"delta":{"content":"${"\\n".repeat(7_500_000)}"}}]}\n\n${LAST}`,
+  "line-few-escapes": () => `data: {"choices":[{"index":0,"delta":{"content":"${"word \\\"".repeat(990_000)}"}}]}\n\n${LAST}`,
+  "line-accents": () => `data: {"choices":[{"index":0,"delta":{"content":"${"\u00e9".repeat(7_500_000)}"}}]}\n\n${LAST}`,
+  "event-fewer-objects": () => `${event(`,"objects":[${"{},".repeat(390_000)}{}]`)}${LAST}`,
+  "event-objects": () => `${event(`,"objects":[${"{},".repeat(990_000)}{}]`)}${LAST}`,
   "event-members": () => `${event(`,${many(200_000, (index) => `"k${index}":1`)}`)}${LAST}`,
   events: () => `${event("").repeat(100_000)}${LAST}`,
   blank: () => `${event("")}${"\n".repeat(15_000_000)}${LAST}`,

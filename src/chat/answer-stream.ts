@@ -2,6 +2,7 @@
 // bytes; what is not complete by then was cut, but where the protocol's own terminator came and the end can be inferred (decisions 8.3).
 import { GatewayError } from "../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../core/chat.ts";
+import { isLongEvent, LONG_EVENT, readableEvents } from "./long-events.ts";
 import { MalformedAnswer, type StreamDecoder } from "../providers/provider.ts";
 import type { SseEvent, SseParser } from "../wire/sse.ts";
 import type { UpstreamBody } from "../wire/upstream.ts";
@@ -39,12 +40,14 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
   let turnBytes = 0;
 
   /** The text that events give, up to `[DONE]` or a failure, which is kept. */
-  function translate(events: readonly SseEvent[]): string {
+  async function translate(events: readonly SseEvent[]): Promise<string> {
     let out = "";
     try {
       for (const event of events) {
         if (isDone(event)) break;
-        out += write(writer, decoder.push(event));
+        const chunks = decoder.push(event);
+        if (isLongEvent(event)) await nextTurn();
+        out += write(writer, chunks);
         if (out.length > MAX_TEXT) throw tooMuch();
       }
       if (ended) {
@@ -129,8 +132,13 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
         }
         turnBytes += bytes?.length ?? 0;
         if (bytes === null) ended = true;
-        const events = bytes === null ? parser.end() : parser.push(bytes);
-        const out = guarded === null ? translate(events) : await translateGuarded(events, guarded);
+        const given = bytes === null ? parser.end() : parser.push(bytes);
+        const { events, refusal } = given.some(isLongEvent) ? await readableEvents(given) : { events: given, refusal: null };
+        if (refusal !== null) ended = false;
+        const out = await (guarded === null ? translate(events) : translateGuarded(events, guarded));
+        if (refusal !== null) failure ??= refusal;
+        // what is written of it is encoded in a turn of its own
+        if (out.length >= LONG_EVENT) await nextTurn();
         if (out !== "") return out;
       }
       // what a decoder or a driver throws is told as it is
