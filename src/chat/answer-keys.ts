@@ -4,7 +4,7 @@ import type { ChatChunk, ChunkChoice, ChunkDelta } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { fallbackOf, isKey, KeyWatch, withoutKeys } from "../core/quoted-key.ts";
 import { type Credential, secretsOf } from "../core/target.ts";
-import type { StreamDecoder } from "../providers/provider.ts";
+import { decoderAround, type StreamDecoder } from "../providers/provider.ts";
 
 /** Empty: there is nothing to look for. */
 function keysOf(credential: Credential | null): readonly string[] {
@@ -32,11 +32,10 @@ function withoutKey(decoder: StreamDecoder, key: string): StreamDecoder {
     }
     return changed ?? chunks;
   };
-  return {
-    ...(decoder.isPlainText !== undefined && { isPlainText: decoder.isPlainText }),
+  return decoderAround(decoder, {
     push: (event) => clean(decoder.push(event)),
     end: () => [...clean(decoder.end()), ...texts.end()],
-  };
+  });
 }
 
 /** Each string of a delta is a text of its own, by the place where it stands. */

@@ -110,6 +110,14 @@ export interface StreamDecoder {
   end(): readonly ChatChunk[];
 }
 
+/** `inner` with another `push` and `end`. Everything else that it says of its stream stays what it says at that moment. */
+export function decoderAround(inner: StreamDecoder, { push, end }: Pick<StreamDecoder, "push" | "end">): StreamDecoder {
+  const around: StreamDecoder = { push, end, ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }) };
+  // whether the form has a terminator is known from the start, and whether it has come changes
+  if (inner.isTerminated !== undefined) Object.defineProperty(around, "isTerminated", { enumerable: true, get: () => inner.isTerminated });
+  return around;
+}
+
 /** An error that came inside a stream or inside a 200. */
 export class StreamError extends Error {
   readonly failure: UpstreamFailure;

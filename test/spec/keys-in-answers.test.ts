@@ -32,6 +32,13 @@ function gateway(size: number, key = KEY) {
 }
 
 describe("[d2.9] the operator's key in an answer", () => {
+  test("[d8.3] looking for it hides nothing else of a stream: one that ends with its terminator and no finish reason is complete", async () => {
+    const upstream = cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(openaiChunk({ content: "Hel" }), openaiChunk({ content: "lo" })) });
+    const stub = stubGateway({ upstream, providers: [providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey(KEY)] })] });
+    const { error, done } = readStream(await (await stub.chat({ model: "openai:gpt-4o", messages: HELLO, stream: true })).text());
+    expect([error, done, stub.records[0]]).toMatchObject([null, true, { status: 200, finishReasons: ["stop"], finishInferred: true }]);
+  });
+
   test("plain: the client does not see it", async () => {
     const response = await gateway(1).chat({ model: "openai:gpt-4o", messages: HELLO });
     const text = await response.text();

@@ -5,7 +5,7 @@ import { isObject, type Json } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
+import { decoderAround, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
 import { hasToolCalls, type Loose, patchFinishReason, patchLogprobs, patchMessage } from "./choice.ts";
 import { describeText } from "./decode.ts";
 import type { ErrorClassifier } from "./errors.ts";
@@ -102,11 +102,8 @@ function finishedByUsage(decoder: StreamDecoder): StreamDecoder {
     else if (reason !== "said" && (reason === undefined || calls)) reasons.set(index, calls ? "tool_calls" : "stop");
   }
 
-  return {
+  return decoderAround(decoder, {
     end: () => decoder.end(),
-    get isTerminated() {
-      return decoder.isTerminated === true;
-    },
     push: (event) => {
       const chunks = decoder.push(event);
       for (const { choices } of chunks) for (const choice of choices) if (isObject(choice)) note(choice);
@@ -116,7 +113,7 @@ function finishedByUsage(decoder: StreamDecoder): StreamDecoder {
       reasons.clear();
       return choices.length === 0 ? chunks : [{ ...last, usage: null, choices } as unknown as ChatChunk, ...chunks];
     },
-  };
+  });
 }
 
 const BRACKET = "[".charCodeAt(0);

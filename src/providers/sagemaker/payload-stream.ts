@@ -4,7 +4,7 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { createSseParser, type SseEvent } from "../../wire/sse.ts";
 import { UpstreamFault } from "../../wire/upstream.ts";
 import { classifyError } from "../bedrock/errors.ts";
-import { MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
+import { decoderAround, MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 
 /** The frames are bounded already; this only keeps an event from growing over many of them. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
@@ -22,16 +22,13 @@ export function openPayloadStream(inner: StreamDecoder): StreamDecoder {
     }
   }
 
-  return {
+  return decoderAround(inner, {
     push(event) {
       // each character of such a payload is one byte: wire/aws-event-stream.ts
       if (event.event === "PayloadPart") return decoded(() => parser.push(Buffer.from(event.data, "latin1")));
       if (/.(?:error|failure|exception)$/i.test(event.event)) throw new StreamError(classifyError({ status: 200, body: event.data }, event.event));
       return inner.push(event);
     },
-    get isTerminated() {
-      return inner.isTerminated === true;
-    },
     end: () => [...decoded(() => parser.end()), ...inner.end()],
-  };
+  });
 }
