@@ -137,7 +137,7 @@ const FAULTS: Readonly<Record<string, { readonly script: Script; readonly plain:
   "resets-the-body": { script: (socket) => void socket.write(STREAM_HEAD + piece(CONTENT), () => setTimeout(() => socket.resetAndDestroy(), 50)), plain: ["upstream_incomplete"], stream: ["upstream_incomplete"] },
   "half-a-chunk": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}ff\r\ndata: {"choices":[{"del`), plain: ["upstream_incomplete"], stream: ["upstream_incomplete"] },
   "half-an-event": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}${piece('data: {"choices":[{"del')}0\r\n\r\n`), plain: ["upstream_invalid_response"], stream: ["upstream_invalid_response", "upstream_incomplete"] },
-  "no-finish-reason": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}${piece("data: [DONE]\n\n")}0\r\n\r\n`), plain: ["upstream_invalid_response"], stream: ["upstream_incomplete"] },
+  "no-finish-reason": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}0\r\n\r\n`), plain: ["upstream_invalid_response"], stream: ["upstream_incomplete"] },
   "bad-chunk-size": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}zz\r\n`), plain: ["upstream_invalid_response", "upstream_incomplete"], stream: ["upstream_invalid_response", "upstream_incomplete"] },
   "no-http": { script: (socket) => void socket.end("\u0000\u0001 garbage\r\n\r\n"), plain: ["upstream_invalid_response", "upstream_connection"], stream: ["upstream_invalid_response", "upstream_connection"] },
   "html": { script: (socket) => void socket.end(respond("text/html", "<!DOCTYPE html><title>Sign in</title>")), plain: ["upstream_invalid_response"], stream: ["upstream_incomplete", "upstream_invalid_response"] },
