@@ -29,6 +29,20 @@ export async function readableEvents(events: readonly SseEvent[]): Promise<{ rea
   return { events, refusal: null };
 }
 
+/** Pieces of about as many characters; no pair of UTF-16 is cut, because each piece is encoded by itself. */
+export function* piecesOf(text: string, length: number): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const cut = start + length;
+    const end = cut < text.length && isLeading(text.charCodeAt(cut - 1)) ? cut - 1 : cut;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
+
+function isLeading(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
 function excessOf(data: string): string | null {
   if (hasTooManyEscapes(data)) return `${MAX_ESCAPES} escaped characters`;
   return data.startsWith("{") && hasTooManyValues(data) ? `${BOUNDS.maxValues} JSON values` : null;

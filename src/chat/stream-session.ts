@@ -4,6 +4,8 @@ import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts"
 import type { Outcome } from "../routing/health.ts";
 import type { Call } from "./call.ts";
 import { outcomeOf, type Tried, withAttempts } from "./complete.ts";
+import { LONG_EVENT, piecesOf } from "./long-events.ts";
+import { nextTurn } from "../wire/turn.ts";
 
 const DONE = "data: [DONE]\n\n";
 const KEEP_ALIVE = ": keep-alive\n\n";
@@ -107,7 +109,8 @@ export class StreamSession {
           this.#lastSentMs = this.#call.context.clock.monotonic();
           if (this.#left) return;
           if (text === null) return controller.close();
-          controller.enqueue(text);
+          if (text.length < LONG_EVENT) controller.enqueue(text);
+          else await this.#enqueueInTurns(controller, text);
           this.#call.content?.sent(text);
           if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.elapsedMs());
           // until it reads on, it is the client that is waited for
@@ -118,6 +121,15 @@ export class StreamSession {
       },
       { highWaterMark: 0 },
     );
+  }
+
+  /** The runtime encodes some megabytes of accented letters in the time that other calls may have to wait. */
+  async #enqueueInTurns(controller: ReadableStreamDefaultController<string>, text: string): Promise<void> {
+    for (const piece of piecesOf(text, LONG_EVENT)) {
+      if (this.#left) return;
+      controller.enqueue(piece);
+      await nextTurn();
+    }
   }
 
   /** The next text; the failure of a stream that has begun is text as well. */

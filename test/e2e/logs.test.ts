@@ -35,10 +35,10 @@ async function until<T>(look: () => Promise<T | null | undefined | false>): Prom
 
 beforeAll(async () => {
   gateway = await startGateway();
-  owner = await gateway.createToken("--personal", "--role", "owner");
+  owner = await gateway.createToken("--personal", "--role", "owner", "--permission", "read_content");
   viewer = await gateway.createToken("--project", "default", "--role", "viewer");
   developer = await gateway.createToken("--project", "default", "--role", "developer");
-  maintainer = await gateway.createToken("--project", "default", "--role", "maintainer");
+  maintainer = await gateway.createToken("--project", "default", "--role", "maintainer", "--permission", "read_content");
 }, 180_000);
 afterAll(async () => void (await gateway.stop()));
 
@@ -99,7 +99,7 @@ describe("what is said", () => {
     expect(found.content.answers[0]).toMatchObject({ index: 0, finish_reason: "stop" });
     expect(found.content.answers[0].content).toContain(`${WORD} with [secret]`);
     expect(Date.parse(found.kept_until) - Date.now()).toBeLessThan(3 * 86_400_000);
-    for (const token of [viewer, developer]) expect((await cli(token, "logs", traceId, "--project", "default", "--content")).stderr).toContain("403 insufficient_role");
+    for (const token of [viewer, developer]) expect((await cli(token, "logs", traceId, "--project", "default", "--content")).stderr).toContain("403 permission_required");
     expect((await cli(owner, "logs", before, "--content")).stderr).toContain("404");
     const shown = await until(async () => {
       const told = await cli(viewer, "logs", traceId, "--project", "default", "--json");

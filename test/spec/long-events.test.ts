@@ -1,5 +1,6 @@
 // Decisions 5.8: single events of megabytes in a provider's stream. They go through whole, within bounds of what they hold.
 import { describe, expect, test } from "bun:test";
+import { piecesOf } from "../../src/chat/long-events.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 
 const event = (content: string, more = ""): string => `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]${more}}\n\n`;
@@ -39,6 +40,15 @@ describe("a long event of a stream", () => {
       expect(content === `a${said}b`).toBe(true);
       expect(rest).toEqual({ error: null, isDone: true, code: null });
     });
+
+  test("[d5.8] is written in pieces that cut no character in two", () => {
+    for (const text of ["", "a", "ab🍵", "a🍵b🍵🍵", "🍵".repeat(7), "\ud83c", "ab\ud83c", "\udf75\ud83c\udf75x"])
+      for (const length of [2, 3, 4, 5]) {
+        const pieces = [...piecesOf(text, length)];
+        expect(pieces.join("")).toBe(text);
+        expect(Buffer.concat(pieces.map((piece) => Buffer.from(piece)))).toEqual(Buffer.from(text));
+      }
+  });
 
   test("[d5.8] goes through with as many values as it may hold", async () => {
     expect(await heard(event("a", objects(400_000)) + LAST)).toEqual({ content: "a", error: null, isDone: true, code: null });
