@@ -188,7 +188,7 @@ export class CallAdmission {
     if (held.touch !== null && held.touch.wouldRefuse === wouldRefuse) {
       held.touch.reserved = held.reserved;
       held.touch.after = after.used;
-      if (held.touch.counted !== undefined && stamp !== undefined) held.touch.counted.stamp = stamp;
+      countAt(held.touch, held.account.rule, stamp);
       return;
     }
     const { rule, value } = held.account;
@@ -260,7 +260,7 @@ export class CallAdmission {
       this.known.set(account, standing);
       if (settled === null || touch === null) continue;
       touch.after = standing.used;
-      if (touch.counted !== undefined) touch.counted.stamp = settled.stamp;
+      countAt(touch, account.rule, settled.stamp);
     }
   }
 
@@ -275,6 +275,12 @@ export class CallAdmission {
 /** What slides over a second, and places, are not kept over a restart. */
 function countedAt({ kind, window }: LimitRule, stamp: number | undefined): { readonly counted?: CountedHere } {
   return stamp === undefined || window === null || window === "second" ? {} : { counted: { kind, window, stamp } };
+}
+
+/** The call may have begun while another process had the counts, which this one has taken over since. */
+function countAt(touch: LimitTouch, rule: LimitRule, stamp: number | undefined): void {
+  if (touch.counted === undefined) Object.assign(touch, countedAt(rule, stamp));
+  else if (stamp !== undefined) touch.counted.stamp = stamp;
 }
 
 function changedBy(standing: Standing | undefined, units: number): Standing | null {

@@ -25,7 +25,7 @@ export interface Standing {
 /** What is known of accounts once needs have ended. */
 export interface Settled {
   /** See `Reservation.stamp`. */
-  readonly stamp: number;
+  readonly stamp?: number | undefined;
   /** Of each need that was ended, how its account stands now; null of the others. */
   readonly after: readonly (Standing | null)[];
 }

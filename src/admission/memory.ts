@@ -181,7 +181,7 @@ class MemoryLimits implements MemoryLimitStore {
         this.#keepLater(entry);
       }
       if (left === 0) this.#open -= 1;
-      return { stamp, after };
+      return { stamp: this.#beside === null ? stamp : undefined, after };
     };
     return { ...told, settle: (used) => end((index) => used[index] ?? null), release: () => void end(() => 0) };
   }

@@ -334,7 +334,7 @@ describe("a restart", () => {
           clock.pass(waitMs);
           const one = take(first, account, units)!;
           write(one.stamp!);
-          if (ends !== null) write(one.settle([ends])!.stamp);
+          if (ends !== null) write(one.settle([ends])!.stamp!);
           // writes all that was counted since
           void first.close();
           kept.push(rows);

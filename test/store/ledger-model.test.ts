@@ -39,6 +39,12 @@ const PLAYED_FIRST: readonly Drawn[] = [
   { seed: 662_620_718, sequence: 95 },
   // an attempt that reserves more while the disk is full
   { seed: 13, sequence: 446 },
+  // a call that began beside a process has another attempt after that one's end, and its own process is killed
+  { seed: 662_620_718, sequence: 3600 },
+  { seed: 13, sequence: 4176 },
+  { seed: 77, sequence: 1701 },
+  // the folder is restored while the database has the end of a call, and then the database without it
+  { seed: 4242, sequence: 3079 },
 ];
 
 /** The same numbers for the same sequence of the same run. */

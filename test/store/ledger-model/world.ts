@@ -251,13 +251,16 @@ export class World {
   async #readAgain(copy: Copy, what: "all" | "folder" | "database", storedBefore: ReadonlySet<string>): Promise<void> {
     const before = this.#book;
     const stored = new Map((await this.#database.calls()).map((call) => [call.traceId, call]));
-    const { ends, begins } = journalled(this.#folder);
-    const isThere = (traceId: string, { isSettled }: Expected): boolean => stored.has(traceId) || ends.has(traceId) || (!isSettled && begins.has(traceId));
+    const { ends, unsettled, begins } = journalled(this.#folder);
+    const isThere = (traceId: string, { isSettled }: Expected): boolean => stored.has(traceId) || ends.has(traceId) || unsettled.has(traceId) || (!isSettled && begins.has(traceId));
+    if (what !== "database") for (const [traceId, expected] of copy.book.rows) if (!expected.isSettled) this.#interrupted.set(traceId, expected);
+    // of a call that ended after the copy was made, the copy's journal has the reservation alone
+    const inJournal = (traceId: string, expected: Expected): Expected => (expected.isSettled && !ends.has(traceId) ? (this.#interrupted.get(traceId) ?? expected) : expected);
     const rows = new Map<string, Expected>();
     const lost: string[] = [];
     for (const [traceId, expected] of what === "database" ? before.rows : copy.book.rows) {
       // what the database has of a call stays
-      if (isThere(traceId, expected)) rows.set(traceId, stored.has(traceId) ? (before.rows.get(traceId) ?? expected) : expected);
+      if (isThere(traceId, expected)) rows.set(traceId, stored.has(traceId) ? (before.rows.get(traceId) ?? expected) : inJournal(traceId, expected));
       else lost.push(traceId);
     }
     if (what !== "database" && !copy.isDatabaseFirst && lost.length > 0) throw new Error(`${lost.length} calls that had ended before the copy are not in it`);
@@ -276,6 +279,8 @@ export class World {
       if (isToldOf) this.#copiedMs = copy.takenMs;
     }
   }
+  /** What becomes of calls that were under way when a copy was made that was restored since. */
+  readonly #interrupted = new Map<string, Expected>();
   /** Rows that neither of the two has any more since the database was restored, and of which the folder knew; the next start has to say so. */
   readonly #lost = new Set<string>();
   /** When the copy was made that was restored last; null: none was, or the disk was full meanwhile. */
@@ -389,8 +394,9 @@ function unitsOf(tokens: number): Units {
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 /** Ids of calls whose end, or whose beginning, stands in a journal of the folder. */
-function journalled(folder: string): { readonly ends: ReadonlySet<string>; readonly begins: ReadonlySet<string> } {
+function journalled(folder: string): { readonly ends: ReadonlySet<string>; readonly unsettled: ReadonlySet<string>; readonly begins: ReadonlySet<string> } {
   const ends = new Set<string>();
+  const unsettled = new Set<string>();
   const begins = new Set<string>();
   for (const slot of slotsOf(folder)) {
     for (const segment of segmentsOf(join(folder, slot))) {
@@ -400,11 +406,12 @@ function journalled(folder: string): { readonly ends: ReadonlySet<string>; reado
         if (typeof entry !== "object") break;
         at = entry.end;
         if (entry.kind === "heading") continue;
-        (entry.kind === "opening" ? begins : ends).add((JSON.parse(entry.text) as CallRecord).traceId);
+        const ids = entry.kind === "opening" ? begins : entry.kind === "unsettled" ? unsettled : ends;
+        ids.add((JSON.parse(entry.text) as CallRecord).traceId);
       }
     }
   }
-  return { ends, begins };
+  return { ends, unsettled, begins };
 }
 
 async function until(holds: () => boolean, what: string): Promise<void> {
