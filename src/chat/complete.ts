@@ -170,8 +170,10 @@ class RefusedTarget {
 
 function readyAt(candidate: RouteCandidate, call: Call): Ready {
   // a budget's cheaper target is there only for calls that it sends there
-  // oxlint-disable-next-line typescript/only-throw-error
-  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true) throw new RefusedTarget(null);
+  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true) {
+    // oxlint-disable-next-line typescript/only-throw-error
+    throw new RefusedTarget(null);
+  }
   try {
     candidate.permit();
     return candidate.ready();
